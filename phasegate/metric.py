@@ -8,6 +8,7 @@ stands here, in code, once.
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -134,7 +135,7 @@ def inter_chunk_latencies(timeline: Timeline, choice: int = 0) -> list[float]:
     is one token.
     """
     moments = [event.at for event in timeline.tokens if event.choice == choice]
-    return [later - earlier for earlier, later in zip(moments, moments[1:], strict=False)]
+    return [later - earlier for earlier, later in itertools.pairwise(moments)]
 
 
 METRICS: tuple[Metric, ...] = (

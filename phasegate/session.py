@@ -22,10 +22,10 @@ class Measurement:
             (seconds). Failed requests are not in here; they are counted in ``failed``.
         phase: ``"prefill"``, ``"decode"`` or ``"both"``.
         workload_digest: digest of everything that decides what was sent; other digest, other workload.
-        token_source: where token counts come from (``"usage"``, ``"logprobs"``), None when no count is needed.
+        token_source: where counts come from (``"usage"``, ``"logprobs"``); None when no count is needed.
         requests: requests sent, warm-up excluded.
         failed: requests that ended as an error or empty.
-        invalid: requests that were answered but may not enter a latency sample (cached prompt, buffered, ...).
+        invalid: requests answered but unfit for a latency sample (cached prompt, buffered, ...).
         flags: sorted flags seen on the requests.
     """
 

@@ -1,0 +1,1 @@
+"""Claims about an engine, one file per claim."""
