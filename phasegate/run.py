@@ -1,0 +1,146 @@
+"""What one workload measured in one session, ready for statistics: values by cell and block.
+
+A value enters a sample only when its request ended well and nothing marks it as unfit (a cached prompt in a cold
+workload, a buffered stream, a wrong prompt length). The others are counted, by reason, and never forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasegate.metric import Metric, Undefined, metric_named
+from phasegate.session import Measurement
+from phasegate.timeline import Timeline
+from phasegate.workload import Cell, Planned, Workload
+
+MAX_ERROR_RATE = 0.05
+"""More failed requests than this make a run invalid: what survives is no longer a fair sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One request of the plan and what became of it."""
+
+    planned: Planned
+    timeline: Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadRun:
+    """All measured requests of one workload in one session, warm-ups apart.
+
+    Attributes:
+        workload: what was asked, with its endpoint filled in.
+        measured: requests in the order in which they were sent.
+        warmups: warm-up requests; never part of a sample.
+        partial: True when the run was stopped before the plan was done.
+        notes: remarks of the client about itself (event-loop lag, missed load), for the report.
+    """
+
+    workload: Workload
+    measured: tuple[Measured, ...]
+    warmups: tuple[Measured, ...] = ()
+    partial: bool = False
+    notes: tuple[str, ...] = ()
+
+    def values(self, metric: str, cell: Cell) -> dict[int, float]:
+        """Block -> value of a metric in a cell, usable requests only."""
+        row = metric_named(metric)
+        return {
+            one.planned.block: value
+            for one in self.measured
+            if one.planned.cell == cell and (value := usable_value(one.timeline, row)) is not None
+        }
+
+    def paired(self, metric: str, cells: Sequence[Cell]) -> NDArray[np.float64]:
+        """Values of a metric as rows of blocks and columns of cells; only blocks complete in every cell."""
+        columns = [self.values(metric, cell) for cell in cells]
+        blocks = sorted(set.intersection(*(set(column) for column in columns))) if columns else []
+        return np.array(
+            [[column[block] for column in columns] for block in blocks], dtype=np.float64
+        ).reshape(len(blocks), len(cells))
+
+    def timelines(self, cell: Cell | None = None) -> list[Timeline]:
+        """Timelines of one cell, or of all, in order of sending."""
+        return [one.timeline for one in self.measured if cell is None or one.planned.cell == cell]
+
+    def failures(self) -> Counter[str]:
+        """Error kind -> number of failed requests."""
+        return Counter(line.error_kind or line.status for line in self.timelines() if line.status != "ok")
+
+    def unfit(self) -> Counter[str]:
+        """Reason -> number of requests that were answered but may not enter a latency sample."""
+        reasons: Counter[str] = Counter()
+        for line in self.timelines():
+            if line.status == "ok" and not line.sample_valid:
+                reasons.update(line.flags or ("unfit",))
+        return reasons
+
+    @property
+    def error_rate(self) -> float:
+        """Failed requests over all requests sent; 0.0 when none was sent."""
+        return sum(self.failures().values()) / len(self.measured) if self.measured else 0.0
+
+    def problem(self) -> str | None:
+        """Why this run must not be judged, in one line, or None."""
+        if not self.measured:
+            return f"{self.workload.name}: nothing was measured"
+        if self.error_rate > MAX_ERROR_RATE:
+            first = next(line for line in self.timelines() if line.status != "ok")
+            kinds = ", ".join(f"{count} x {kind}" for kind, count in self.failures().most_common())
+            said = f"; the first said: {first.error_message}" if first.error_message else ""
+            return f"{self.workload.name}: {self._share(self.failures().total())} requests failed ({kinds}){said}"
+        unfit = sum(1 for line in self.timelines() if line.status == "ok" and not line.sample_valid)
+        if unfit > len(self.measured) / 2:
+            kinds = ", ".join(f"{count} x {kind}" for kind, count in self.unfit().most_common())
+            return (
+                f"{self.workload.name}: {self._share(unfit)} answers are unfit for a latency sample ({kinds})"
+            )
+        return None
+
+    def _share(self, count: int) -> str:
+        return f"{count} of {len(self.measured)}"
+
+    def measurements(self, metrics: Sequence[str] = ("ttft", "tpot", "e2el")) -> list[Measurement]:
+        """One `Measurement` per cell and metric, as sessions store them."""
+        digest = self.workload.digest()
+        return [
+            _measurement(self, cell, metric_named(name), digest)
+            for cell in self.workload.cells
+            for name in metrics
+        ]
+
+
+def usable_value(timeline: Timeline, metric: Metric) -> float | None:
+    """The value of a metric where the request may enter a sample, else None."""
+    if timeline.status != "ok" or not timeline.sample_valid:
+        return None
+    value = metric.measure(timeline)
+    return None if isinstance(value, Undefined) else value
+
+
+def _measurement(run: WorkloadRun, cell: Cell, metric: Metric, digest: str) -> Measurement:
+    lines = run.timelines(cell)
+    needs_count = metric.unit == "s/token"
+    sources = sorted({line.token_source for line in lines if line.token_source})
+    return Measurement(
+        workload=cell.label,
+        metric=metric.short,
+        samples=tuple(value for line in lines if (value := usable_value(line, metric)) is not None),
+        phase=metric.phase.value,
+        workload_digest=digest,
+        token_source="+".join(sources) or None if needs_count else None,
+        requests=len(lines),
+        failed=_count(lines, lambda line: line.status != "ok"),
+        invalid=_count(lines, lambda line: line.status == "ok" and not line.sample_valid),
+        flags=tuple(sorted({flag for line in lines for flag in line.flags})),
+    )
+
+
+def _count(lines: Sequence[Timeline], holds: Callable[[Timeline], bool]) -> int:
+    return sum(1 for line in lines if holds(line))
