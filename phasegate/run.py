@@ -61,9 +61,9 @@ class WorkloadRun:
         """Values of a metric as rows of blocks and columns of cells; only blocks complete in every cell."""
         columns = [self.values(metric, cell) for cell in cells]
         blocks = sorted(set.intersection(*(set(column) for column in columns))) if columns else []
-        return np.array(
-            [[column[block] for column in columns] for block in blocks], dtype=np.float64
-        ).reshape(len(blocks), len(cells))
+        return np.array([[column[block] for column in columns] for block in blocks], dtype=np.float64).reshape(
+            len(blocks), len(cells)
+        )
 
     def timelines(self, cell: Cell | None = None) -> list[Timeline]:
         """Timelines of one cell, or of all, in order of sending."""
@@ -98,9 +98,7 @@ class WorkloadRun:
         unfit = sum(1 for line in self.timelines() if line.status == "ok" and not line.sample_valid)
         if unfit > len(self.measured) / 2:
             kinds = ", ".join(f"{count} x {kind}" for kind, count in self.unfit().most_common())
-            return (
-                f"{self.workload.name}: {self._share(unfit)} answers are unfit for a latency sample ({kinds})"
-            )
+            return f"{self.workload.name}: {self._share(unfit)} answers are unfit for a latency sample ({kinds})"
         return None
 
     def _share(self, count: int) -> str:
@@ -110,9 +108,7 @@ class WorkloadRun:
         """One `Measurement` per cell and metric, as sessions store them."""
         digest = self.workload.digest()
         return [
-            _measurement(self, cell, metric_named(name), digest)
-            for cell in self.workload.cells
-            for name in metrics
+            _measurement(self, cell, metric_named(name), digest) for cell in self.workload.cells for name in metrics
         ]
 
 

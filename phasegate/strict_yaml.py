@@ -74,9 +74,7 @@ def load_mapping(text: str, source: str) -> Located:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         values = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise SettingsError(
-            f"{source}{_position(error)}: not readable as YAML: {_first_line(error)}"
-        ) from None
+        raise SettingsError(f"{source}{_position(error)}: not readable as YAML: {_first_line(error)}") from None
     if node is None:
         raise SettingsError(f"{source}: the file is empty")
     if not isinstance(node, yaml.MappingNode) or not isinstance(values, dict):

@@ -23,9 +23,7 @@ def parse_duration(text: str, *, source: str) -> float:
     """
     match = _DURATION.match(text)
     if match is None:
-        raise ValueError(
-            f"{source}: {text!r} is not a duration; write a number and a unit, such as 500ms or 5s"
-        )
+        raise ValueError(f"{source}: {text!r} is not a duration; write a number and a unit, such as 500ms or 5s")
     return float(match.group(1)) * _SECONDS_PER[match.group(2)]
 
 

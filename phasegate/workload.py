@@ -172,9 +172,7 @@ _KEYS = (
 
 def _check_shared(workload: Workload, where: str) -> None:
     if (workload.prefix == "shared") != (workload.shared_tokens > 0):
-        raise SettingsError(
-            f"{where}: shared_tokens belongs to 'prefix: shared', and both are needed together"
-        )
+        raise SettingsError(f"{where}: shared_tokens belongs to 'prefix: shared', and both are needed together")
     if workload.shared_tokens >= min(workload.input_tokens):
         raise SettingsError(
             f"{where}: shared_tokens is {workload.shared_tokens}; it must be below the shortest input_tokens, "
@@ -205,13 +203,12 @@ def plan_blocks(workload: Workload, rng: np.random.Generator, first_block: int =
     grid = [(n_in, n_out) for n_in in workload.input_tokens for n_out in workload.output_tokens]
     for block in range(first_block, first_block + workload.requests):
         for index in rng.permutation(len(grid)):
-            plan.extend(_plan_roles(workload, block, *grid[index], rng))
+            n_in, n_out = grid[int(index)]
+            plan.extend(_plan_roles(workload, block, n_in, n_out, rng))
     return plan
 
 
-def _plan_roles(
-    workload: Workload, block: int, n_in: int, n_out: int, rng: np.random.Generator
-) -> list[Planned]:
+def _plan_roles(workload: Workload, block: int, n_in: int, n_out: int, rng: np.random.Generator) -> list[Planned]:
     """The requests of one grid point in one block: dependent roles in order, the control before or after."""
     point = f"{workload.name}/{n_in}/{n_out}/{block}"
     planned = {}
