@@ -58,6 +58,8 @@ class Expected:
         output_tokens: the exact number of output tokens that was forced, or None where nothing was forced.
         prompt_tokens: the exact prompt length that the workload promises, or None where unknown.
         cold_prompt: True when no prefix cache may help, so that cached tokens make the sample unusable.
+        tolerated_cached_tokens: cached tokens that a cold prompt may have all the same: those of the chat
+            template, which every prompt begins with.
         choices: the ``n`` of the request.
     """
 
@@ -66,6 +68,7 @@ class Expected:
     output_tokens: int | None = None
     prompt_tokens: int | None = None
     cold_prompt: bool = True
+    tolerated_cached_tokens: int = 0
     choices: int = 1
 
 
