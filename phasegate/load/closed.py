@@ -1,0 +1,215 @@
+"""The closed loop: a fixed number of requests in flight, a new one the moment an old one ends.
+
+Everything that costs time and is not the measurement happens first: requests are built, the first wave's
+connections are opened, garbage is collected. Then the first wave goes out together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import monotonic
+
+from phasegate.load.client import Client
+from phasegate.load.door import Outgoing
+from phasegate.load.health import ClientHealth, Watch, no_garbage_collection
+from phasegate.load.request import Request
+from phasegate.load.target import Target
+from phasegate.timeline import Recording
+
+OnDone = Callable[[int, Recording], None]
+"""Called with a request's place in the list and its recording. Runs inside the measured window: be quick."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """One run of load, and how it was driven.
+
+    Attributes:
+        recordings: one for every request that was begun, in the order of the requests given. Decode them with
+            `wire.openai_stream`.
+        health: what the client saw of itself.
+        max_concurrency: what was asked for.
+        peak_in_flight: requests between their send and their end, at most at one moment.
+        started, ended: monotonic moments of the window: first wave ready to go, last answer over.
+        unsent: ids of requests never begun, because the run was stopped.
+        interrupted: True when Ctrl-C ended the run; in-flight requests are then recorded as cancelled.
+        client: how the client measured (`Client.facts`).
+    """
+
+    recordings: tuple[Recording, ...]
+    health: ClientHealth
+    max_concurrency: int
+    peak_in_flight: int
+    started: float
+    ended: float
+    unsent: tuple[str, ...]
+    interrupted: bool
+    client: dict[str, object]
+
+    @property
+    def partial(self) -> bool:
+        """Whether less was measured than was asked for."""
+        return self.interrupted or bool(self.unsent)
+
+    @property
+    def concurrency_reached(self) -> bool:
+        """Whether as many requests were in flight as asked for (or as there were requests)."""
+        asked = min(self.max_concurrency, len(self.recordings) + len(self.unsent))
+        return self.peak_in_flight >= asked
+
+
+def run_closed(
+    target: Target,
+    requests: Sequence[Request],
+    *,
+    max_concurrency: int,
+    on_done: OnDone | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> LoadResult:
+    """Send all requests, at most ``max_concurrency`` at a time, and return when the last has ended.
+
+    Ctrl-C ends the run but raises nothing: what was measured comes back with ``interrupted`` set (a second
+    Ctrl-C raises KeyboardInterrupt as usual). ``stop`` is asked before each new request; once it says True
+    no more are begun and those in flight run to their end. Must not be called from inside a running event loop.
+
+    Raises:
+        ValueError: ``max_concurrency`` is below 1, or a request cannot be built.
+        OSError: this process may not open so many files.
+    """
+    return asyncio.run(_ClosedRun(target, requests, max_concurrency, on_done, stop).run())
+
+
+class _ClosedRun:
+    """The state of one run."""
+
+    def __init__(
+        self,
+        target: Target,
+        requests: Sequence[Request],
+        max_concurrency: int,
+        on_done: OnDone | None,
+        stop: Callable[[], bool] | None,
+    ) -> None:
+        self._client = Client(target, max_concurrency)
+        self._requests = requests
+        self._on_done = on_done
+        self._stop = stop
+        self._interrupted = False
+        self._next = 0
+        self._recordings: dict[int, Recording] = {}
+        self._fault: Exception | None = None
+
+    async def run(self) -> LoadResult:
+        async with self._client as client:
+            self._outgoing = [await client.prepare(request) for request in self._requests]
+            workers = min(client.max_concurrency, len(self._requests))
+            self._gate = _StartingGate(workers)
+            watch = Watch()
+            with no_garbage_collection(), self._ctrl_c():
+                watch.begin()
+                await asyncio.gather(*(self._work() for _ in range(workers)))
+                health = watch.end(client.read_lag)
+            ended = max((r.ended_at for r in self._recordings.values()), default=monotonic())
+            facts = client.facts()
+        if self._fault is not None:
+            raise self._fault
+        return LoadResult(
+            recordings=tuple(self._recordings[place] for place in sorted(self._recordings)),
+            health=health,
+            max_concurrency=client.max_concurrency,
+            peak_in_flight=client.peak_in_flight,
+            started=self._gate.opened_at or ended,
+            ended=ended,
+            unsent=tuple(r.request_id for place, r in enumerate(self._requests) if place not in self._recordings),
+            interrupted=self._interrupted,
+            client=facts,
+        )
+
+    async def _work(self) -> None:
+        """One place in the loop: takes the next request until none is left."""
+        place = self._take()
+        if place is None:
+            self._gate.leave()
+            return
+        recording = await self._send(self._outgoing[place], first=True)
+        while place is not None:
+            self._recordings[place] = recording
+            self._tell(place, recording)
+            place = self._take()
+            if place is not None:
+                recording = await self._send(self._outgoing[place], first=False)
+
+    async def _send(self, outgoing: Outgoing, *, first: bool) -> Recording:
+        client = self._client
+        if client.proxied:
+            if first:
+                await self._gate.wait()
+            return await client.send_prepared(outgoing)
+        opened = await client.open(outgoing)
+        if first:
+            await self._gate.wait()
+        return await client.exchange(outgoing, opened)
+
+    def _take(self) -> int | None:
+        if self._interrupted or self._fault is not None or self._next >= len(self._requests):
+            return None
+        if self._stop is not None and self._stop():
+            return None
+        self._next += 1
+        return self._next - 1
+
+    def _tell(self, place: int, recording: Recording) -> None:
+        if self._on_done is None or self._fault is not None:
+            return
+        try:
+            self._on_done(place, recording)
+        except Exception as fault:  # the caller's own fault: end the run cleanly, then raise it
+            self._fault = fault
+            self._client.abort()
+
+    def _interrupt(self) -> None:
+        """First Ctrl-C: give up what is in flight. The handler is gone then, so a second one is Python's."""
+        self._interrupted = True
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+        self._client.abort()
+
+    @contextmanager
+    def _ctrl_c(self) -> Iterator[None]:
+        """Ctrl-C ends the run instead of the process; only the main thread can be told of it."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        before = signal.getsignal(signal.SIGINT)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        try:
+            yield
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+            signal.signal(signal.SIGINT, before)
+
+
+class _StartingGate:
+    """Lets the first wave go at the same moment, once all of it is ready."""
+
+    def __init__(self, count: int) -> None:
+        self._missing = count
+        self._open = asyncio.Event()
+        self.opened_at: float | None = None
+
+    async def wait(self) -> None:
+        """Ready; go on when all are."""
+        self.leave()
+        await self._open.wait()
+
+    def leave(self) -> None:
+        """One fewer to wait for."""
+        self._missing -= 1
+        if self._missing <= 0 and self.opened_at is None:
+            self.opened_at = monotonic()
+            self._open.set()

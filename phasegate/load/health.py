@@ -1,0 +1,112 @@
+"""What the client observed about itself while it measured. A late client must not look like a slow server."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import monotonic
+
+TICK = 0.010
+"""Seconds between two looks at the event loop: finer than any latency worth gating, too rare to cost anything
+(100 wake-ups a second are about 0.3 % of a core)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientHealth:
+    """How well the measuring process kept up. All times in seconds.
+
+    Attributes:
+        loop_lag_p99, loop_lag_max: how late a 10 ms ticker in the event loop was called. Sends and, without
+            kernel stamps, read moments are late by up to this.
+        cpu_share: CPU time of this process over elapsed time; near 1.0 the client is the bottleneck.
+        gc_pauses: number of garbage collections inside the window (0 unless something forced one).
+        gc_pause_max: the longest of them.
+        reads_stamped: reads whose moment came from the kernel; their moments are right even when the loop lags.
+        read_wait_mean, read_wait_max: how long such reads waited before they were fetched.
+    """
+
+    loop_lag_p99: float
+    loop_lag_max: float
+    cpu_share: float
+    gc_pauses: int
+    gc_pause_max: float
+    reads_stamped: int
+    read_wait_mean: float
+    read_wait_max: float
+
+
+class Watch:
+    """Observes the running event loop between `begin` and `end`."""
+
+    def __init__(self) -> None:
+        self._lags: list[float] = []
+        self._pauses: list[float] = []
+        self._pause_began = 0.0
+        self._ticker: asyncio.Task[None] | None = None
+        self._began = self._cpu = 0.0
+
+    def begin(self) -> None:
+        """Start looking."""
+        self._began, self._cpu = monotonic(), time.process_time()
+        self._ticker = asyncio.ensure_future(self._tick())
+        gc.callbacks.append(self._collected)
+
+    def end(self, read_lag: tuple[int, float, float]) -> ClientHealth:
+        """Stop looking and say what was seen. ``read_lag`` is the client's own."""
+        if self._ticker is not None:
+            self._ticker.cancel()
+            gc.callbacks.remove(self._collected)
+        elapsed = max(monotonic() - self._began, 1e-9)
+        reads, mean, longest = read_lag
+        return ClientHealth(
+            loop_lag_p99=_nearest_rank(self._lags, 0.99),
+            loop_lag_max=max(self._lags, default=0.0),
+            cpu_share=(time.process_time() - self._cpu) / elapsed,
+            gc_pauses=len(self._pauses),
+            gc_pause_max=max(self._pauses, default=0.0),
+            reads_stamped=reads,
+            read_wait_mean=mean,
+            read_wait_max=longest,
+        )
+
+    async def _tick(self) -> None:
+        while True:
+            due = monotonic() + TICK
+            await asyncio.sleep(TICK)
+            self._lags.append(max(monotonic() - due, 0.0))
+
+    def _collected(self, phase: str, _info: dict[str, int]) -> None:
+        if phase == "start":
+            self._pause_began = monotonic()
+        else:
+            self._pauses.append(monotonic() - self._pause_began)
+
+
+def _nearest_rank(values: list[float], fraction: float) -> float:
+    if not values:
+        return 0.0
+    return sorted(values)[max(0, math.ceil(fraction * len(values)) - 1)]
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Collect now, set what survives aside, and collect no more until the block is left.
+
+    A full collection of a test process with numpy and pytest in it stops every stream for tens of
+    milliseconds. Restores what it found, also when the block raises.
+    """
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if was_enabled:
+            gc.enable()
