@@ -1,0 +1,42 @@
+# Two commands for a fresh clone: `make perf` measures, `make test` tests. Both set everything up by themselves.
+# Recipes quote every path, since a clone may live in a folder with spaces.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help perf test lint types unit format clean
+
+help:
+	@echo "make perf    measure the embedded engine phase by phase (starts it by itself)"
+	@echo "make test    lint, types and the library's own tests"
+	@echo "make format  format the code"
+
+perf: $(STAMP)
+	"$(BIN)/python" -m pytest perf_tests $(PERF_ARGS)
+
+test: lint types unit
+
+lint: $(STAMP)
+	"$(BIN)/python" -m ruff check .
+	"$(BIN)/python" -m ruff format --check .
+
+types: $(STAMP)
+	"$(BIN)/python" -m mypy
+
+unit: $(STAMP)
+	"$(BIN)/python" -m pytest tests $(TEST_ARGS)
+
+format: $(STAMP)
+	"$(BIN)/python" -m ruff check --fix .
+	"$(BIN)/python" -m ruff format .
+
+# `python -m pip` rather than `bin/pip`: scripts with a space in their interpreter's path do not start.
+$(STAMP): pyproject.toml
+	test -x "$(BIN)/python" || $(PYTHON) -m venv "$(VENV)"
+	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check --editable ".[local,plots,dev]"
+	touch "$(STAMP)"
+
+clean:
+	rm -rf "$(VENV)" .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

@@ -1,0 +1,44 @@
+"""The command line: ``phasegate COMMAND``. Each command lives in a module of its own and is imported when it is used."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from phasegate import __version__
+
+COMMANDS = {
+    "probe": ("phasegate.cli_probe", "measure one or a few requests and draw their two phases"),
+    "compare": ("phasegate.cli_compare", "judge one set of results against another, without pytest"),
+    "baselines": ("phasegate.cli_baselines", "list, show, compare, prune and check stored baselines"),
+}
+"""Command -> module with ``add_parser(subparsers)`` and ``run(args) -> int``, and what it is for."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status (2 for wrong usage)."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = argparse.ArgumentParser(prog="phasegate", description="Measure and gate an LLM server, phase by phase.")
+    parser.add_argument("--version", action="version", version=f"phasegate {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    wanted = next((word for word in arguments if not word.startswith("-")), None)
+    for name, (module, help_text) in COMMANDS.items():
+        if name == wanted:
+            importlib.import_module(module).add_parser(subparsers)
+        else:
+            subparsers.add_parser(name, help=help_text)
+    args = parser.parse_args(arguments)
+    try:
+        return int(importlib.import_module(COMMANDS[args.command][0]).run(args))
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output, such as head, went away: not an error of ours.
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,179 @@
+"""``phasegate probe``: send one or a few requests, print what came back phase by phase.
+
+With ``--prompt`` and ``--model`` nothing but the requests themselves is sent, in the plainest dialect, so that what is
+measured is what was asked. Without an address the embedded engine is started for the occasion.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from phasegate.units import parse_duration
+
+if TYPE_CHECKING:
+    from phasegate.load.request import Request
+    from phasegate.load.target import Target
+    from phasegate.timeline import Timeline
+
+DEFAULT_PROMPT = "In one sentence: what sets the time to the first token?"
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the command and its options."""
+    parser = subparsers.add_parser("probe", help="measure one or a few requests and draw their two phases")
+    parser.add_argument("--base-url", metavar="URL", help="server to measure; default: OPENAI_BASE_URL, else embedded")
+    parser.add_argument("--model", metavar="NAME", help="model to ask for; default: the only one the server has")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--prompt", metavar="TEXT", help="prompt, sent as it stands")
+    what.add_argument("--input-tokens", type=_count, metavar="N", help="a new prompt of exactly N tokens each time")
+    parser.add_argument("--max-tokens", type=_count, default=32, metavar="N", help="output limit (default 32)")
+    parser.add_argument("--requests", type=_count, default=1, metavar="N", help="how many requests (default 1)")
+    parser.add_argument("--max-concurrency", type=_count, default=1, metavar="C", help="at once (default 1)")
+    parser.add_argument("--endpoint", choices=("chat", "completions"), default="chat")
+    parser.add_argument("--idle-timeout", type=_seconds, default=60.0, metavar="S", help="longest silence (60)")
+    parser.add_argument("--timeout", type=_seconds, default=300.0, metavar="S", help="longest request (300)")
+    parser.add_argument("--json", action="store_true", help="print the record as one JSON object")
+
+
+def _count(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return number
+
+
+def _seconds(text: str) -> float:
+    """Seconds: a bare number, as the help says, or a number with its unit."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            seconds = parse_duration(text, source="option")
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error).removeprefix("option: ")) from None
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive time in seconds")
+    return seconds
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and print. Exit status 0: every request measured; 1: one failed; 2: wrong usage."""
+    from phasegate.engines.base import EngineError
+    from phasegate.lab import MeasurementError
+    from phasegate.load.closed import run_closed
+    from phasegate.prompt import CalibrationError
+    from phasegate.wire.openai_stream import decode
+
+    try:
+        with _requests(args) as (target, requests):
+            result = run_closed(target, requests, max_concurrency=args.max_concurrency)
+    except (EngineError, MeasurementError, CalibrationError) as error:
+        print(f"phasegate probe: {error}", file=sys.stderr)
+        return 1
+    except ValueError as error:
+        print(f"phasegate probe: {error}", file=sys.stderr)
+        return 2
+    lines = [decode(recording) for recording in result.recordings]
+    if args.json:
+        print(json.dumps({"requests": [record(line) for line in lines]}, indent=2, allow_nan=False))
+    else:
+        _print_timelines(lines)
+    for warning in result.health.warnings():
+        print(f"warning: {warning}", file=sys.stderr)
+    return 0 if lines and all(line.status == "ok" for line in lines) and not result.partial else 1
+
+
+def record(line: Timeline) -> dict[str, Any]:
+    """One request as ``--json`` prints it: times in seconds from the send, None for what is undefined."""
+    from phasegate.metric import METRICS, Undefined, inter_chunk_latencies
+
+    times: dict[str, float | None] = {}
+    for metric in METRICS:
+        value = metric.measure(line)
+        times[metric.name] = None if isinstance(value, Undefined) else value
+    failed = line.status != "ok"
+    return {
+        "request_id": line.request_id,
+        "status": "error" if failed else "ok",
+        "error_kind": (line.error_kind or line.status) if failed else None,
+        "error_message": line.error_message,
+        **times,
+        "inter_chunk_latencies": inter_chunk_latencies(line),
+        "output_tokens": line.output_tokens,
+        "output_tokens_estimate": line.output_tokens_estimate,
+        "token_source": line.token_source or "none",
+        "prompt_tokens": line.prompt_tokens,
+        "reasoning_tokens": line.reasoning_tokens,
+        "cached_tokens": line.cached_tokens,
+        "finish_reason": line.finish_reason,
+        "flags": list(line.flags),
+        "sample_valid": line.sample_valid,
+        "malformed_events": line.malformed_events,
+        "model": line.model,
+        "server_timings": None if line.server_timings is None else dict(line.server_timings),
+        "text": line.text,
+        "reasoning_text": line.reasoning_text,
+        "tool_text": line.tool_text,
+    }
+
+
+def _print_timelines(lines: Sequence[Timeline]) -> None:
+    from phasegate.report.phase_timeline import draw_phases
+
+    plain = not (sys.stdout.encoding or "").lower().startswith("utf")
+    for line in lines:
+        print("\n".join(draw_phases(line, plain=plain)))
+
+
+@contextmanager
+def _requests(args: argparse.Namespace) -> Iterator[tuple[Target, list[Request]]]:
+    """The target and the requests; an engine that was started for them lives as long as the context."""
+    base_url = args.base_url or os.environ.get("OPENAI_BASE_URL")
+    if base_url and args.model and args.input_tokens is None:
+        target = _plain_target(base_url, args)
+        yield target, _as_they_stand(args, {"max_tokens": args.max_tokens})
+        return
+    from phasegate.opening import open_lab, opening_for_probe
+
+    with open_lab(opening_for_probe(args, base_url, seed=secrets.randbits(32))) as lab:
+        target = replace(lab.target, idle_timeout=args.idle_timeout, timeout=args.timeout)
+        if args.input_tokens is None:
+            extras = dict(lab.profile.request_extras(args.endpoint, args.max_tokens)) if not base_url else {}
+            yield target, _as_they_stand(args, {"max_tokens": args.max_tokens, **extras})
+        else:
+            yield target, lab.fresh_requests(args.endpoint, args.input_tokens, args.max_tokens, args.requests)
+
+
+def _plain_target(base_url: str, args: argparse.Namespace) -> Target:
+    from phasegate.load.target import Target
+
+    return Target(
+        base_url=base_url,
+        model=args.model,
+        api_key=os.environ.get("OPENAI_API_KEY"),
+        idle_timeout=args.idle_timeout,
+        timeout=args.timeout,
+    )
+
+
+def _as_they_stand(args: argparse.Namespace, extras: dict[str, Any]) -> list[Request]:
+    """The user's prompt, unchanged, as often as asked."""
+    from phasegate.load.request import Request
+    from phasegate.timeline import Expected
+
+    prompt = DEFAULT_PROMPT if args.prompt is None else args.prompt
+    chat = {"messages": [{"role": "user", "content": prompt}]}
+    body = {**(chat if args.endpoint == "chat" else {"prompt": prompt}), **extras}
+    expected = Expected(endpoint=args.endpoint, max_tokens=args.max_tokens, cold_prompt=False)
+    return [Request(f"request {n + 1}", args.endpoint, body, expected) for n in range(args.requests)]

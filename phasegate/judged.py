@@ -1,0 +1,31 @@
+"""How a claim about an engine ends inside a pytest item: with a word, a reason and numbers.
+
+Only the words PASS and IMPROVED let an item pass. Every other word fails the item, inside the item, so that JUnit
+and every other reader of test results sees it; the word itself travels along for the exit status and the summary.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+
+class Judged(pytest.fail.Exception):
+    """An item that does not pass, with the word that says how.
+
+    Attributes:
+        word: ``FAIL`` for a broken law, else one of the verdicts, such as ``INCONCLUSIVE`` or ``INVALID_RUN``.
+    """
+
+    def __init__(self, word: str, reason: str) -> None:
+        super().__init__(f"{word}: {reason}", pytrace=False)
+        self.word = word
+
+
+LETTERS = {
+    "INCONCLUSIVE": "I",
+    "INVALID_RUN": "V",
+    "INVALID_BASELINE": "V",
+    "NO_BASELINE": "N",
+    "NOT_COMPARABLE": "N",
+}
+"""Word -> letter in pytest's progress line. Words that are not here print as pytest's own F."""

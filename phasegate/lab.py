@@ -1,0 +1,197 @@
+"""The lab: runs workloads against one engine and keeps what came back.
+
+One lab is one session. It knows how to write prompts for its engine (calibration), how to ask for an exact output
+length (the engine's profile), and it measures each workload once, however many tests ask for it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from phasegate.engines.base import Engine
+from phasegate.engines.profile import EngineProfile
+from phasegate.load.closed import LoadResult, run_closed
+from phasegate.load.request import Request
+from phasegate.load.target import Target
+from phasegate.metric import metric_named
+from phasegate.prompt import Calibration, PromptWriter, calibrate, calibrate_known
+from phasegate.run import Measured, WorkloadRun, usable_value
+from phasegate.timeline import Expected, Recording, Timeline
+from phasegate.wire.openai_stream import decode
+from phasegate.words import COMMON_WORDS
+from phasegate.workload import Planned, Workload, plan_blocks, plan_warmups
+
+
+class MeasurementError(RuntimeError):
+    """Measuring cannot go on. The message is one line that says what happened and what to do."""
+
+
+class Progress(Protocol):
+    """Told about every request as it ends."""
+
+    def __call__(self, workload: str, done: int, planned: int, ttft_p50: float | None) -> None:
+        """``done`` of ``planned`` requests have ended; ``ttft_p50`` is the running median in seconds."""
+
+
+def no_progress(workload: str, done: int, planned: int, ttft_p50: float | None) -> None:
+    """A progress that nobody watches."""
+
+
+@dataclass
+class Lab:
+    """One session of measuring against one engine.
+
+    Attributes:
+        engine: a started engine.
+        profile: how to talk to it.
+        target: where requests go and how long they may take.
+        seed: decides prompts and order; differs between runs unless the user fixes it.
+        endpoint: the endpoint for workloads that name none.
+        requests: overrides the repetitions of every workload; None leaves them.
+        progress: told about every request.
+    """
+
+    engine: Engine
+    profile: EngineProfile
+    target: Target
+    seed: int
+    endpoint: str = "chat"
+    requests: int | None = None
+    progress: Progress = no_progress
+    runs: dict[str, WorkloadRun] = field(default_factory=dict)
+    recordings: dict[str, list[Recording]] = field(default_factory=dict)
+    _calibrations: dict[str, Calibration] = field(default_factory=dict)
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    def measure(self, workload: Workload) -> WorkloadRun:
+        """What the workload measures on this engine; measured at the first call, remembered after.
+
+        Raises:
+            MeasurementError: the server refuses the workload or too much of the run failed to be judged.
+            CalibrationError: prompts of the wanted length cannot be written.
+            KeyboardInterrupt: the user stopped; what was measured until then is kept in ``runs``.
+        """
+        done = self.runs.get(workload.name)
+        if done is None:
+            done = self.runs[workload.name] = self._run(self._resolved(workload))
+        if done.partial:
+            raise KeyboardInterrupt
+        problem = done.problem()
+        if problem is not None:
+            raise MeasurementError(problem)
+        return done
+
+    def _resolved(self, workload: Workload) -> Workload:
+        """The workload with its open ends filled in: endpoint and repetitions."""
+        resolved = workload.with_requests(self.requests)
+        return replace(resolved, endpoint=resolved.endpoint or self.endpoint)
+
+    def _run(self, workload: Workload) -> WorkloadRun:
+        assert workload.endpoint is not None
+        writer = PromptWriter(self.calibration(workload.endpoint), self.seed)
+        rng = np.random.default_rng([self.seed, *workload.name.encode()])
+        warmups = self._send(workload, plan_warmups(workload), writer, report=False)
+        plan = plan_blocks(workload, rng)
+        result, measured = self._send_with_health(workload, plan, writer)
+        return WorkloadRun(
+            workload=workload,
+            measured=tuple(measured),
+            warmups=tuple(warmups),
+            partial=result.partial,
+            notes=result.health.warnings(),
+        )
+
+    def calibration(self, endpoint: str) -> Calibration:
+        """How prompts of exact length are written for an endpoint of this engine; measured once."""
+        known = self._calibrations.get(endpoint)
+        if known is None:
+            words = self.engine.words
+            count = self._counter(endpoint)
+            known = calibrate_known(words, count) if words else calibrate(COMMON_WORDS, count)
+            self._calibrations[endpoint] = known
+        return known
+
+    def _counter(self, endpoint: str) -> Callable[[str], int]:
+        """Counts prompt tokens by asking for one token of output and reading ``usage.prompt_tokens``."""
+
+        def count(prompt: str) -> int:
+            expected = Expected(endpoint=endpoint, max_tokens=1, cold_prompt=False)
+            line = self.send_one(prompt, expected, output_tokens=1)
+            if line.prompt_tokens is None:
+                said = line.error_message or line.error_kind or "the answer carried no usage"
+                raise MeasurementError(f"the server does not tell how many tokens a prompt has: {said}")
+            return line.prompt_tokens
+
+        return count
+
+    def send_one(self, prompt: str, expected: Expected, output_tokens: int) -> Timeline:
+        """Send a single request outside any workload and understand the answer."""
+        request = self.request(prompt, expected, output_tokens)
+        result = run_closed(self.target, [request], max_concurrency=1)
+        if result.partial:
+            raise KeyboardInterrupt
+        return decode(result.recordings[0])
+
+    def request(self, prompt: str, expected: Expected, output_tokens: int) -> Request:
+        """The request for a prompt, in the engine's dialect."""
+        body: dict[str, object] = dict(self.profile.request_extras(expected.endpoint, output_tokens))
+        body["temperature"] = 0
+        if expected.endpoint == "chat":
+            body["messages"] = [{"role": "user", "content": prompt}]
+        else:
+            body["prompt"] = prompt
+        return Request(f"r{next(self._numbers)}", expected.endpoint, body, expected)
+
+    def _planned_request(self, planned: Planned, workload: Workload, writer: PromptWriter) -> Request:
+        assert workload.endpoint is not None
+        expected = Expected(
+            endpoint=workload.endpoint,
+            max_tokens=planned.output_tokens,
+            output_tokens=planned.output_tokens if self.profile.length_is_forced else None,
+            prompt_tokens=planned.input_tokens,
+            cold_prompt=planned.cold,
+            # The template's own tokens stand at the start of every prompt and are always cached, and the first
+            # word may come up again; neither is what makes a prompt warm.
+            tolerated_cached_tokens=writer.calibration.overhead + 1,
+        )
+        return self.request(writer.write(planned, workload.shared_tokens), expected, planned.output_tokens)
+
+    def _send(
+        self, workload: Workload, plan: Sequence[Planned], writer: PromptWriter, *, report: bool
+    ) -> list[Measured]:
+        return self._send_with_health(workload, plan, writer, report=report)[1]
+
+    def _send_with_health(
+        self, workload: Workload, plan: Sequence[Planned], writer: PromptWriter, *, report: bool = True
+    ) -> tuple[LoadResult, list[Measured]]:
+        requests = [self._planned_request(planned, workload, writer) for planned in plan]
+        watcher = _Watcher(self.progress, workload.name, len(plan)) if report else None
+        result = run_closed(self.target, requests, max_concurrency=1, on_done=watcher)
+        self.recordings.setdefault(workload.name, []).extend(result.recordings if report else ())
+        lines = [decode(recording) for recording in result.recordings]
+        # A stopped run has fewer recordings than the plan has requests.
+        return result, [Measured(p, line) for p, line in zip(plan, lines, strict=False)]
+
+
+@dataclass
+class _Watcher:
+    """Turns finished recordings into progress, between requests and not inside one."""
+
+    progress: Progress
+    workload: str
+    planned: int
+    done: int = 0
+    ttfts: list[float] = field(default_factory=list)
+
+    def __call__(self, index: int, recording: Recording) -> None:
+        self.done += 1
+        value = usable_value(decode(recording), metric_named("ttft"))
+        if value is not None:
+            self.ttfts.append(value)
+        median = float(np.median(self.ttfts)) if self.ttfts else None
+        self.progress(self.workload, self.done, self.planned, median)

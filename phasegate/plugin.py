@@ -1,0 +1,211 @@
+"""The pytest plugin, in the order of a pytest run: options, configuration, collection, fixtures, reports, exit.
+
+It translates between pytest and the library and computes nothing. It must stay light and inert: in a repository that
+does not use it, importing it costs a few milliseconds and changes nothing. Everything heavy is imported inside the
+functions that need it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from phasegate.lab import Lab
+    from phasegate.pytest_state import PerfState
+    from phasegate.stats.outcome import LawResult
+
+STATE = pytest.StashKey["PerfState"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of the measuring suite; every one starts with ``--perf``."""
+    group = parser.getgroup("phasegate", "measure an LLM server phase by phase (phasegate)")
+    for names, help_text, extra in _OPTIONS:
+        group.addoption(*names, help=help_text, **extra)
+
+
+_OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
+    (
+        ("--perf-base-url",),
+        "measure the OpenAI-compatible server at this URL (ending in /v1) instead of starting one; "
+        "default: OPENAI_BASE_URL. The key is read from OPENAI_API_KEY",
+        {"metavar": "URL"},
+    ),
+    (("--perf-model",), "the model to ask for; default: the only model the server has", {"metavar": "NAME"}),
+    (
+        ("--perf-engine",),
+        "what to start when no URL is given: embedded (llama.cpp, the default) or simulator",
+        {"choices": ("embedded", "simulator"), "default": "embedded"},
+    ),
+    (
+        ("--perf-engine-model",),
+        "weights of the embedded engine: generated (the default), smollm2, or the path of a GGUF file",
+        {"metavar": "MODEL", "default": None},
+    ),
+    (
+        ("--perf-engine-config",),
+        "settings of the started engine, as 'key=value key=value'",
+        {"metavar": "SETTINGS", "default": ""},
+    ),
+    (
+        ("--perf-endpoint",),
+        "endpoint for workloads that name none: chat (the default) or completions",
+        {"choices": ("chat", "completions"), "default": "chat"},
+    ),
+    (("--perf-workloads",), "folder of workload files; default: fixtures/workloads", {"metavar": "DIR"}),
+    (
+        ("--perf-requests",),
+        "measure every cell of every workload this many times instead of what its file says",
+        {"metavar": "N", "type": int},
+    ),
+    (("--perf-seed",), "seed of prompts and order; default: a new one each run", {"metavar": "N", "type": int}),
+    (("--perf-timeout",), "longest time for one request, such as 120s", {"metavar": "TIME", "default": "120s"}),
+    (("--perf-idle-timeout",), "longest silence within a request", {"metavar": "TIME", "default": "60s"}),
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register markers; nothing else happens until a test asks to measure."""
+    config.addinivalue_line("markers", "perf: measures a server (phasegate)")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give one item to every workload cell for tests that take ``perf_cell``."""
+    if "perf_cell" in metafunc.fixturenames:
+        cells = [cell for workload in _state(metafunc.config).workloads.values() for cell in workload.cells]
+        metafunc.parametrize("perf_cell", cells, ids=[cell.label for cell in cells])
+
+
+def _state(config: pytest.Config) -> PerfState:
+    """What this run knows, made at the first need; a wrong option or file ends the run with one line."""
+    state = config.stash.get(STATE, None)
+    if state is None:
+        from phasegate.pytest_state import PerfState
+        from phasegate.strict_yaml import SettingsError
+
+        try:
+            state = config.stash[STATE] = PerfState.from_config(config)
+        except (SettingsError, ValueError) as error:
+            raise pytest.UsageError(str(error)) from None
+    return state
+
+
+@pytest.fixture(scope="session")
+def perf_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """The lab of this run: a started engine and everything measured on it so far."""
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        pytest.exit("measuring in parallel would measure the neighbours: run perf tests without -n", returncode=15)
+    state = _state(request.config)
+    with state.open_lab() as lab:
+        yield lab
+
+
+@pytest.fixture
+def perf_run(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
+    """Measures a workload by name and returns its `WorkloadRun`; each workload is measured once per run."""
+    from phasegate.judged import Judged
+    from phasegate.lab import MeasurementError
+    from phasegate.prompt import CalibrationError
+
+    state = _state(request.config)
+
+    def measure(name: str) -> Any:
+        try:
+            return perf_lab.measure(state.workload(name))
+        except (MeasurementError, CalibrationError) as error:
+            raise Judged("INVALID_RUN", str(error)) from None
+
+    return measure
+
+
+@pytest.fixture
+def perf_law(request: pytest.FixtureRequest) -> Any:
+    """Takes a `LawResult`, keeps it for the summary, and ends the item by its outcome."""
+    from phasegate.judged import Judged
+
+    state = _state(request.config)
+
+    def judge(result: LawResult) -> None:
+        state.laws.append((request.node.nodeid, result))
+        request.node.user_properties.append(("law", f"{result.outcome.value}: {result.reason}"))
+        if result.outcome.value != "PASS":
+            raise Judged(result.outcome.value, result.reason)
+
+    return judge
+
+
+@pytest.fixture
+def perf_row(request: pytest.FixtureRequest) -> Any:
+    """Shows measured samples as a row of pytest-benchmark, as if it had timed them itself."""
+
+    def show(samples: Any, group: str, **info: Any) -> None:
+        from phasegate.replay import ReplayTimer
+
+        request.node.add_marker(pytest.mark.benchmark(timer=ReplayTimer(samples), group=group))
+        benchmark = request.getfixturevalue("benchmark")
+        benchmark.extra_info.update(info)
+        benchmark.pedantic(lambda: None, rounds=len(samples))
+
+    return show
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Iterator[None]:
+    """Let the word of a judged item travel with its report."""
+    report: Any = yield
+    error = call.excinfo.value if call.excinfo is not None else None
+    word = getattr(error, "word", None)
+    if word is not None:
+        report.perf_word = word
+        if item.config.stash.get(STATE, None) is not None:
+            item.config.stash[STATE].words.append(word)
+    return report
+
+
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, Any] | None:
+    """Give inconclusive and invalid items an outcome of their own: never a pass, not an ordinary failure."""
+    word = getattr(report, "perf_word", None)
+    if word is None or not report.failed:
+        return None
+    from phasegate.judged import LETTERS
+
+    letter = LETTERS.get(word)
+    if letter is None:
+        return None
+    return word.lower(), letter, (word, {"yellow": True})
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Show what was measured: tables, attribution, laws, and on what."""
+    state = config.stash.get(STATE, None)
+    if state is not None and state.lab is not None:
+        from phasegate.report.summary import write_summary
+
+        write_summary(terminalreporter, state)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Turn the words of judged items into the exit status that tells a regression from a broken run."""
+    state = session.config.stash.get(STATE, None)
+    if state is not None and exitstatus == pytest.ExitCode.TESTS_FAILED:
+        session.exitstatus = state.exit_status(session.testsfailed)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the engine even where the session ended before its fixtures could."""
+    state = config.stash.get(STATE, None)
+    if state is not None:
+        state.close()
+
+
+def perf_root(config: pytest.Config) -> Path:
+    """The folder that holds ``fixtures/`` and ``baselines/``: pytest's root directory."""
+    return config.rootpath

@@ -1,0 +1,124 @@
+"""What one pytest run with measuring knows: options, workload files, the lab, laws and verdict words."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from phasegate.opening import Opening
+from phasegate.strict_yaml import SettingsError
+from phasegate.units import parse_duration
+from phasegate.workload import Workload, load_workload
+
+if TYPE_CHECKING:
+    from phasegate.lab import Lab
+    from phasegate.stats.outcome import LawResult
+
+WORKLOADS = Path("fixtures") / "workloads"
+
+
+def opening_from(config: pytest.Config) -> Opening:
+    """The engine and the run as the command line and the environment describe them.
+
+    Raises:
+        ValueError: one line naming the option, its value and what would be right.
+    """
+    take = config.getoption
+    requests = take("--perf-requests")
+    if requests is not None and requests < 1:
+        raise ValueError(f"--perf-requests is {requests}; it must be at least 1")
+    seed = take("--perf-seed")
+    return Opening(
+        base_url=take("--perf-base-url") or os.environ.get("OPENAI_BASE_URL") or None,
+        model=take("--perf-model"),
+        engine=take("--perf-engine"),
+        engine_model=take("--perf-engine-model"),
+        engine_config=take("--perf-engine-config"),
+        endpoint=take("--perf-endpoint"),
+        requests=requests,
+        # A new seed each run: prompts of an earlier run may still be in the server's cache.
+        seed=secrets.randbits(32) if seed is None else seed,
+        timeout=parse_duration(take("--perf-timeout"), source="--perf-timeout"),
+        idle_timeout=parse_duration(take("--perf-idle-timeout"), source="--perf-idle-timeout"),
+    )
+
+
+@dataclass
+class PerfState:
+    """The state of one run; lives in the pytest config."""
+
+    config: pytest.Config
+    opening: Opening
+    workloads: dict[str, Workload]
+    laws: list[tuple[str, LawResult]] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    lab: Lab | None = None
+
+    @classmethod
+    def from_config(cls, config: pytest.Config) -> PerfState:
+        """Check options and read every workload file.
+
+        Raises:
+            SettingsError, ValueError: one line for the user.
+        """
+        given = config.getoption("--perf-workloads")
+        folder = Path(given) if given else config.rootpath / WORKLOADS
+        return cls(config, opening_from(config), read_workloads(folder))
+
+    def workload(self, name: str) -> Workload:
+        """The workload of that name.
+
+        Raises:
+            pytest.UsageError: no file of that name exists.
+        """
+        if name not in self.workloads:
+            raise pytest.UsageError(f"no workload {name!r}; there are: {', '.join(self.workloads)}")
+        return self.workloads[name]
+
+    @contextmanager
+    def open_lab(self) -> Iterator[Lab]:
+        """A lab on a started engine; the engine is stopped when the context ends, however it ends."""
+        from phasegate.engines.base import EngineError
+        from phasegate.opening import open_lab
+        from phasegate.report.progress import LiveLine
+
+        live = LiveLine.for_pytest(self.config)
+        try:
+            with open_lab(self.opening, live.say) as lab:
+                self.lab = lab
+                lab.progress = live
+                yield lab
+        except EngineError as error:
+            pytest.exit(str(error), returncode=15)
+        finally:
+            live.clear()
+
+    def exit_status(self, failed: int) -> int:
+        """The exit status of a run with failed items; see docs/reference/exit-status.md."""
+        from phasegate.gate.exit_status import pytest_exit_status
+
+        return pytest_exit_status(self.words, failed)
+
+    def close(self) -> None:
+        """Stop the engine if it still runs; safe to call twice."""
+        if self.lab is not None:
+            self.lab.engine.stop()
+
+
+def read_workloads(folder: Path) -> dict[str, Workload]:
+    """All workload files of a folder, by name.
+
+    Raises:
+        SettingsError: no folder, no file in it, or a file that cannot be used.
+    """
+    paths = sorted(folder.glob("*.yaml"))
+    if not paths:
+        raise SettingsError(f"{folder}: no workload file (*.yaml) here; say where they are with --perf-workloads")
+    return {workload.name: workload for workload in map(load_workload, paths)}

@@ -1,0 +1,89 @@
+"""Prompts are exactly as long as promised, on any tokenizer that can be calibrated."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from phasegate.prompt import Calibration, CalibrationError, PromptWriter, calibrate, calibrate_known
+from phasegate.words import COMMON_WORDS
+from phasegate.workload import Planned, parse_workload, plan_blocks
+
+
+class Tokenizer:
+    """A tokenizer that breaks some words in two, some only at the start of the text, and adds a template."""
+
+    def __init__(self, overhead: int, broken: set[str], broken_first: set[str]) -> None:
+        self.overhead, self.broken, self.broken_first, self.calls = overhead, broken, broken_first, 0
+
+    def __call__(self, text: str) -> int:
+        self.calls += 1
+        words = text.split(" ")
+        first = 2 if words[0] in self.broken | self.broken_first else 1
+        return self.overhead + first + sum(2 if word in self.broken else 1 for word in words[1:])
+
+
+def planned(tokens: int, key: str = "k", prefix: str | None = None) -> Planned:
+    return Planned(None, 0, tokens, 4, key, prefix, cold=True)
+
+
+words = st.sets(st.sampled_from(COMMON_WORDS), max_size=40)
+
+
+@settings(max_examples=30, deadline=None)
+@given(overhead=st.integers(0, 30), broken=words, first=words, tokens=st.integers(40, 200))
+def test_a_calibrated_prompt_has_exactly_the_promised_tokens(
+    overhead: int, broken: set[str], first: set[str], tokens: int
+) -> None:
+    count = Tokenizer(overhead, broken, first)
+    writer = PromptWriter(calibrate(COMMON_WORDS, count), seed=7)
+    for key in ("a", "b", "c"):
+        assert count(writer.write(planned(tokens, key))) == tokens
+
+
+def test_calibrating_takes_few_counts_on_a_friendly_tokenizer() -> None:
+    count = Tokenizer(5, {"winter"}, set())
+    calibrate(COMMON_WORDS, count)
+    assert count.calls < 50
+
+
+def test_a_tokenizer_without_one_token_words_is_refused_with_numbers() -> None:
+    with pytest.raises(CalibrationError, match=r"only 0 of \d+ common words are one token"):
+        calibrate(COMMON_WORDS, Tokenizer(5, set(COMMON_WORDS), set()))
+
+
+def test_a_known_vocabulary_that_the_server_counts_otherwise_is_refused() -> None:
+    with pytest.raises(CalibrationError, match="is another model loaded"):
+        calibrate_known(COMMON_WORDS, Tokenizer(5, set(COMMON_WORDS), set()))
+
+
+def test_a_prompt_shorter_than_the_template_is_refused_with_the_remedy() -> None:
+    writer = PromptWriter(calibrate(COMMON_WORDS, Tokenizer(12, set(), set())), seed=1)
+    with pytest.raises(CalibrationError, match="ask for at least 14 input tokens"):
+        writer.write(planned(13))
+
+
+def test_shared_prompts_share_exactly_their_prefix() -> None:
+    writer = PromptWriter(calibrate(COMMON_WORDS, Tokenizer(4, set(), set())), seed=3)
+    one = writer.write(planned(60, "one", "p"), shared_tokens=40).split()
+    two = writer.write(planned(60, "two", "p"), shared_tokens=40).split()
+    common = next(i for i, (a, b) in enumerate(zip(one, two, strict=True)) if a != b)
+    assert len(one) == len(two) == 56
+    assert 36 <= common <= 37  # the first word of the suffix may be the same by chance, the second may not
+
+
+def test_no_two_prompts_of_a_plan_begin_alike_and_seeds_decide_the_words() -> None:
+    workload = parse_workload("input_tokens: [32, 64]\noutput_tokens: 4\nrequests: 100\n", "w.yaml")
+    calibration = calibrate(COMMON_WORDS, Tokenizer(4, set(), set()))
+    plan = plan_blocks(workload, np.random.default_rng(0))
+    prompts = {seed: [writer.write(one) for one in plan] for seed, writer in writers(calibration, 1, 2)}
+    again = [writer.write(one) for _, writer in writers(calibration, 1) for one in plan]
+    assert len({tuple(prompt.split()[:2]) for prompt in prompts[1]}) == len(plan)
+    assert prompts[1] == again
+    assert prompts[1] != prompts[2]
+
+
+def writers(calibration: Calibration, *seeds: int) -> list[tuple[int, PromptWriter]]:
+    return [(seed, PromptWriter(calibration, seed)) for seed in seeds]
