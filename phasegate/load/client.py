@@ -50,6 +50,19 @@ class Opened:
     cancelled: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A request that is over and not yet read: its recording is made on demand, outside the measured window."""
+
+    outgoing: Outgoing
+    opened: Opened
+    exchange: Exchange
+
+    def recording(self) -> Recording:
+        """The recording; takes the transfer coding out, some microseconds a read."""
+        return _recording(self.outgoing, self.opened, self.exchange)
+
+
 class Client:
     """Sends requests to one target and records what comes back. An async context manager.
 
@@ -124,7 +137,8 @@ class Client:
         """The same for a request that was built before."""
         if self._httpx2 is not None:
             return await self._send_through_httpx2(outgoing)
-        return await self.exchange(outgoing, await self.open(outgoing))
+        outcome = await self.exchange(outgoing, await self.open(outgoing))
+        return outcome.recording() if isinstance(outcome, Finished) else outcome
 
     async def open(self, outgoing: Outgoing) -> Opened:
         """Open a connection for the request without sending it."""
@@ -149,8 +163,8 @@ class Client:
                 self._waiting.discard(dialling)
         return Opened(link, began, monotonic() - began)
 
-    async def exchange(self, outgoing: Outgoing, opened: Opened) -> Recording:
-        """Send over an open connection and record the answer; the connection is closed afterwards."""
+    async def exchange(self, outgoing: Outgoing, opened: Opened) -> Recording | Finished:
+        """Send over an open connection and keep what comes back; the connection is closed afterwards."""
         if opened.link is None:
             ending = Ending.CANCELLED if opened.cancelled else Ending.CONNECT_FAILED
             return _not_sent(outgoing, opened, ending)
@@ -169,7 +183,7 @@ class Client:
         finally:
             exchange.end(Ending.CANCELLED, monotonic(), "given up by the caller")
             opened.link.close()
-        return _recording(outgoing, opened, exchange)
+        return Finished(outgoing, opened, exchange)
 
     def abort(self) -> None:
         """End everything that is in flight as cancelled; later sends end so at once."""

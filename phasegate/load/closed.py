@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 
-from phasegate.load.client import Client
+from phasegate.load.client import Client, Finished
 from phasegate.load.door import Outgoing
 from phasegate.load.health import ClientHealth, Watch, no_garbage_collection
 from phasegate.load.request import Request
@@ -81,7 +81,9 @@ def run_closed(
         ValueError: ``max_concurrency`` is below 1, or a request cannot be built.
         OSError: this process may not open so many files.
     """
-    return asyncio.run(_ClosedRun(target, requests, max_concurrency, on_done, stop).run())
+    run = _ClosedRun(target, requests, max_concurrency, on_done, stop)
+    asyncio.run(run.run())
+    return run.result()
 
 
 class _ClosedRun:
@@ -101,33 +103,37 @@ class _ClosedRun:
         self._stop = stop
         self._interrupted = False
         self._next = 0
-        self._recordings: dict[int, Recording] = {}
+        self._outcomes: dict[int, Recording | Finished] = {}
         self._fault: Exception | None = None
 
-    async def run(self) -> LoadResult:
+    async def run(self) -> None:
+        """Send everything. Returns nothing: asyncio.run puts what its coroutine returns through repr()."""
         async with self._client as client:
             self._outgoing = [await client.prepare(request) for request in self._requests]
             workers = min(client.max_concurrency, len(self._requests))
-            self._gate = _StartingGate(workers)
             watch = Watch()
+            self._gate = _StartingGate(workers, watch.begin)
             with no_garbage_collection(), self._ctrl_c():
-                watch.begin()
                 await asyncio.gather(*(self._work() for _ in range(workers)))
-                health = watch.end(client.read_lag)
-            ended = max((r.ended_at for r in self._recordings.values()), default=monotonic())
-            facts = client.facts()
+                self._health = watch.end(client.read_lag)
+
+    def result(self) -> LoadResult:
+        """What came of it; raises the caller's own fault where `on_done` had one."""
         if self._fault is not None:
             raise self._fault
+        client = self._client
+        recordings = [_read(self._outcomes[place]) for place in sorted(self._outcomes)]
+        ended = max((recording.ended_at for recording in recordings), default=self._gate.opened_at or 0.0)
         return LoadResult(
-            recordings=tuple(self._recordings[place] for place in sorted(self._recordings)),
-            health=health,
+            recordings=tuple(recordings),
+            health=self._health,
             max_concurrency=client.max_concurrency,
             peak_in_flight=client.peak_in_flight,
             started=self._gate.opened_at or ended,
             ended=ended,
-            unsent=tuple(r.request_id for place, r in enumerate(self._requests) if place not in self._recordings),
+            unsent=tuple(r.request_id for place, r in enumerate(self._requests) if place not in self._outcomes),
             interrupted=self._interrupted,
-            client=facts,
+            client=client.facts(),
         )
 
     async def _work(self) -> None:
@@ -136,15 +142,14 @@ class _ClosedRun:
         if place is None:
             self._gate.leave()
             return
-        recording = await self._send(self._outgoing[place], first=True)
+        outcome = await self._send(self._outgoing[place], first=True)
         while place is not None:
-            self._recordings[place] = recording
-            self._tell(place, recording)
+            self._outcomes[place] = self._tell(place, outcome)
             place = self._take()
             if place is not None:
-                recording = await self._send(self._outgoing[place], first=False)
+                outcome = await self._send(self._outgoing[place], first=False)
 
-    async def _send(self, outgoing: Outgoing, *, first: bool) -> Recording:
+    async def _send(self, outgoing: Outgoing, *, first: bool) -> Recording | Finished:
         client = self._client
         if client.proxied:
             if first:
@@ -163,14 +168,17 @@ class _ClosedRun:
         self._next += 1
         return self._next - 1
 
-    def _tell(self, place: int, recording: Recording) -> None:
+    def _tell(self, place: int, outcome: Recording | Finished) -> Recording | Finished:
+        """Hand the recording to a caller who wants it now; else leave the reading of it for after the window."""
         if self._on_done is None or self._fault is not None:
-            return
+            return outcome
+        recording = _read(outcome)
         try:
             self._on_done(place, recording)
         except Exception as fault:  # the caller's own fault: end the run cleanly, then raise it
             self._fault = fault
             self._client.abort()
+        return recording
 
     def _interrupt(self) -> None:
         """First Ctrl-C: give up what is in flight. The handler is gone then, so a second one is Python's."""
@@ -194,11 +202,16 @@ class _ClosedRun:
             signal.signal(signal.SIGINT, before)
 
 
+def _read(outcome: Recording | Finished) -> Recording:
+    return outcome.recording() if isinstance(outcome, Finished) else outcome
+
+
 class _StartingGate:
     """Lets the first wave go at the same moment, once all of it is ready."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, on_open: Callable[[], None]) -> None:
         self._missing = count
+        self._on_open = on_open
         self._open = asyncio.Event()
         self.opened_at: float | None = None
 
@@ -212,4 +225,5 @@ class _StartingGate:
         self._missing -= 1
         if self._missing <= 0 and self.opened_at is None:
             self.opened_at = monotonic()
+            self._on_open()
             self._open.set()

@@ -73,15 +73,15 @@ class Exchange:
         self.arrivals.append(at)
         self.pieces.append(data)
         try:
-            over = self._framing.feed(data)
+            if self._framing.feed(data):
+                self.end(Ending.EOF, at)
         except UnreadableResponseError as reason:
             self.end(Ending.PROTOCOL, at, str(reason))
-            return
-        if over:
-            self.end(Ending.EOF, at)
 
     def closed(self, at: float) -> None:
         """The peer will send no more."""
+        if self.ending is not None or self._was_over():
+            return
         if self._framing.until_close:
             self.end(Ending.EOF, at)
         else:
@@ -90,6 +90,8 @@ class Exchange:
 
     def lost(self, at: float, error: BaseException | None) -> None:
         """The connection broke."""
+        if self.ending is not None or self._was_over():
+            return
         where = "inside the answer" if self.pieces else "before any answer"
         self.end(Ending.INCOMPLETE, at, f"connection lost {where}: {describe(error)}")
 
@@ -107,6 +109,15 @@ class Exchange:
         if not self.done.done():
             self.done.set_result(None)
 
+    def _was_over(self) -> bool:
+        """Look closely at what has been read: whether it was complete, or unreadable, all along."""
+        try:
+            if self._framing.catch_up():
+                self.end(Ending.EOF, self.last)
+        except UnreadableResponseError as reason:
+            self.end(Ending.PROTOCOL, self.last, str(reason))
+        return self.ending is not None
+
     def _arm(self, now: float, before_verdict: Callable[[], None] | None) -> None:
         assert self.sent is not None
         due = min(self.last + self._idle, self.sent + self._total)
@@ -121,12 +132,14 @@ class Exchange:
         if self.ending is not None or self.sent is None:
             return
         now = monotonic()
-        if now >= self.sent + self._total:
-            self.end(Ending.TOTAL_TIMEOUT, now, f"no end within {self._total:g} s of the send")
-        elif now >= self.last + self._idle:
-            self.end(Ending.IDLE_TIMEOUT, now, f"no byte for {self._idle:g} s")
-        else:
+        if now < self.sent + self._total and now < self.last + self._idle:
             self._arm(now, before_verdict)
+        elif self._was_over():
+            return
+        elif now >= self.sent + self._total:
+            self.end(Ending.TOTAL_TIMEOUT, now, f"no end within {self._total:g} s of the send")
+        else:
+            self.end(Ending.IDLE_TIMEOUT, now, f"no byte for {self._idle:g} s")
 
 
 def describe(error: BaseException | None) -> str:

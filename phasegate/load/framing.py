@@ -23,7 +23,7 @@ class UnreadableResponseError(Exception):
 class ResponseEnd:
     """Follows one response and knows when it is complete."""
 
-    __slots__ = ("_held", "_in_trailers", "_need", "feed", "head_seen", "until_close")
+    __slots__ = ("_held", "_in_trailers", "_need", "_pending", "feed", "head_seen", "until_close")
 
     def __init__(self) -> None:
         self.feed: Callable[[bytes], bool] = self._feed_head
@@ -34,6 +34,12 @@ class ResponseEnd:
         self._held = b""
         self._need = 0
         self._in_trailers = False
+        self._pending: list[bytes] = []
+
+    def catch_up(self) -> bool:
+        """Follow what has only been looked at so far: call when the reads stop without an end. As `feed`."""
+        waiting, self._pending = self._pending, []
+        return bool(waiting) and self._follow_chunks(b"".join(waiting))
 
     def _feed_head(self, data: bytes) -> bool:
         held = self._held + data
@@ -81,6 +87,14 @@ class ResponseEnd:
         return self._need <= 0
 
     def _feed_chunked(self, data: bytes) -> bool:
+        # A chunked body ends with an empty line, so a read that does not cannot be the last one. Its chunks are
+        # followed when one comes that can; for servers that end events with LF that is once, at the end.
+        self._pending.append(data)
+        if data[-4:] != b"\r\n\r\n" and len(data) >= 4:
+            return False
+        return self.catch_up()
+
+    def _follow_chunks(self, data: bytes) -> bool:
         if self._held:
             data = self._held + data
             self._held = b""

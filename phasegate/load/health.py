@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 
-TICK = 0.010
+TICK = 0.020
 """Seconds between two looks at the event loop: finer than any latency worth gating, too rare to cost anything
-(100 wake-ups a second are about 0.3 % of a core)."""
+(a timer callback of a few microseconds)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,10 @@ class ClientHealth:
     """How well the measuring process kept up. All times in seconds.
 
     Attributes:
-        loop_lag_p99, loop_lag_max: how late a 10 ms ticker in the event loop was called. Sends and, without
+        loop_lag_p99, loop_lag_max: how late a 20 ms ticker in the event loop was called. Sends and, without
             kernel stamps, read moments are late by up to this.
-        cpu_share: CPU time of this process over elapsed time; near 1.0 the client is the bottleneck.
+        cpu_seconds: CPU time of this process in the window.
+        cpu_share: the same over elapsed time; near 1.0 the client is the bottleneck.
         gc_pauses: number of garbage collections inside the window (0 unless something forced one).
         gc_pause_max: the longest of them.
         reads_stamped: reads whose moment came from the kernel; their moments are right even when the loop lags.
@@ -32,6 +33,7 @@ class ClientHealth:
 
     loop_lag_p99: float
     loop_lag_max: float
+    cpu_seconds: float
     cpu_share: float
     gc_pauses: int
     gc_pause_max: float
@@ -47,13 +49,13 @@ class Watch:
         self._lags: list[float] = []
         self._pauses: list[float] = []
         self._pause_began = 0.0
-        self._ticker: asyncio.Task[None] | None = None
+        self._ticker: asyncio.TimerHandle | None = None
         self._began = self._cpu = 0.0
 
     def begin(self) -> None:
         """Start looking."""
         self._began, self._cpu = monotonic(), time.process_time()
-        self._ticker = asyncio.ensure_future(self._tick())
+        self._wait_from(self._began)
         gc.callbacks.append(self._collected)
 
     def end(self, read_lag: tuple[int, float, float]) -> ClientHealth:
@@ -62,11 +64,13 @@ class Watch:
             self._ticker.cancel()
             gc.callbacks.remove(self._collected)
         elapsed = max(monotonic() - self._began, 1e-9)
+        spent = time.process_time() - self._cpu
         reads, mean, longest = read_lag
         return ClientHealth(
             loop_lag_p99=_nearest_rank(self._lags, 0.99),
             loop_lag_max=max(self._lags, default=0.0),
-            cpu_share=(time.process_time() - self._cpu) / elapsed,
+            cpu_seconds=spent,
+            cpu_share=spent / elapsed,
             gc_pauses=len(self._pauses),
             gc_pause_max=max(self._pauses, default=0.0),
             reads_stamped=reads,
@@ -74,11 +78,14 @@ class Watch:
             read_wait_max=longest,
         )
 
-    async def _tick(self) -> None:
-        while True:
-            due = monotonic() + TICK
-            await asyncio.sleep(TICK)
-            self._lags.append(max(monotonic() - due, 0.0))
+    def _tick(self, due: float) -> None:
+        now = monotonic()
+        self._lags.append(max(now - due, 0.0))
+        self._wait_from(now)
+
+    def _wait_from(self, now: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._ticker = loop.call_later(TICK, self._tick, now + TICK)
 
     def _collected(self, phase: str, _info: dict[str, int]) -> None:
         if phase == "start":
