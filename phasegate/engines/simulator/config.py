@@ -1,0 +1,348 @@
+"""Every setting of the simulator in one frozen value, with a round trip through JSON.
+
+All times are in the simulator's own seconds: ``speed`` says how many of them pass in one real second. The
+defaults resemble the embedded engine on its generated model: 8 ms a token, 1,024 prompt tokens in 0.7 s.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, TypeVar
+
+from phasegate.engines.simulator.faults import Fault, FaultRule
+
+E = TypeVar("E", bound=enum.Enum)
+
+
+class SimulatorConfigError(ValueError):
+    """A setting that cannot be used. The message is one line for the user."""
+
+
+class Batching(str, enum.Enum):
+    """How requests share the engine."""
+
+    CONTINUOUS = "continuous"
+    """One loop of steps serves all running requests together."""
+    ALONE = "alone"
+    """Every request runs as if it had an engine to itself: a server of known timing at any concurrency."""
+
+
+class CacheMode(str, enum.Enum):
+    """What the prefix cache does."""
+
+    ON = "on"
+    """Cached blocks cost nothing to prefill."""
+    OFF = "off"
+    """There is none, and ``cached_tokens`` is always 0."""
+    SLOWER = "slower"
+    """Hits are found and reported, but the prompt takes ``cache_slower_factor`` times as long as a cold one."""
+
+
+class FullKv(str, enum.Enum):
+    """What happens when the KV memory runs out."""
+
+    QUEUE = "queue"
+    """A request waits until its prompt and its longest answer fit, and then never loses its place."""
+    PREEMPT = "preempt"
+    """A request starts when its prompt fits; the youngest one is thrown out and computed again when memory ends."""
+
+
+class Speculation(str, enum.Enum):
+    """How the several tokens of one speculative step leave."""
+
+    CHUNK = "chunk"
+    """Together, as one event."""
+    BURST = "burst"
+    """One event each, at the same moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatorConfig:
+    """Settings of one simulated engine.
+
+    Attributes:
+        seed: decides every random draw.
+        session: number of the session, from 0; another session draws another session effect.
+        speed: simulated seconds in one real second.
+        model: the model's name in the API.
+        context_limit: longest prompt plus answer, tokens.
+        template_tokens: tokens that the chat template puts in front of every chat prompt.
+        default_max_tokens: answer length where the request names none.
+        eos_probability: chance of the answer ending by itself after each token, unless ``ignore_eos`` is asked.
+        batching: see `Batching`.
+        step_seconds: fixed cost of one step (reading the weights).
+        kv_seconds_per_token: cost of one step for each token that its decoding requests have in the KV cache.
+        sequence_seconds: cost of one step for each decoding request.
+        prefill_tokens_per_second: prompt tokens computed in one second.
+        attention_seconds_per_token_pair: cost of each pair of a prompt token and a token before it.
+        request_overhead_seconds: from a request's arrival to its place in the queue (parsing, tokenizing).
+        network_seconds: from the end of a step to the departure of its chunks.
+        network_jitter_seconds: further delay, uniform from 0 to this; order within an answer is kept.
+        chunked_prefill: True: prompts are computed in pieces beside decoding. False: a prompt's prefill is one
+            step in which nobody decodes.
+        step_token_budget: most tokens computed in one step; at least ``max_sequences``.
+        max_sequences: most requests that run at a time.
+        kv_capacity_tokens: tokens that the KV memory holds; at least ``context_limit``.
+        full_kv: see `FullKv`.
+        cache: see `CacheMode`.
+        cache_block_tokens: tokens in a block of the prefix cache; only whole blocks hit.
+        cache_capacity_tokens: tokens that the prefix cache holds; the least recently used block goes first.
+        cache_slower_factor: see `CacheMode`.
+        draft_tokens: tokens guessed ahead in every decoding step; 0 without speculative decoding.
+        draft_acceptance: chance of each guess being right, given that those before it were.
+        draft_seconds: cost of one step for each guessed token of each decoding request.
+        speculation: see `Speculation`.
+        prefill_cv, decode_cv: coefficient of variation between the requests of a session, per phase.
+        step_cv: coefficient of variation between steps.
+        session_prefill_cv, session_decode_cv: coefficient of variation between sessions, per phase.
+        drift_per_request: fraction by which both phases grow with every request served.
+        bad_session_probability: chance of a session being a bad one.
+        bad_session_factor: both phases' cost in a bad session, against a good one.
+        prefill_factor, decode_factor: a slowdown of one phase; 1.1 is 10 % slower.
+        ttft_constant_seconds: breaks the law that TTFT grows with the prompt: every first token takes this long.
+        tpot_growth_seconds: breaks the law that TPOT is flat: each token already written makes the next step
+            of a decoding batch this much longer (the longest answer counts).
+        pause_at_token: breaks the law that the total is linear: answers pause after this token; 0 for never.
+        pause_seconds: how long they pause there.
+        stall_every_tokens: answers stall after every so many tokens; 0 for never.
+        stall_seconds: how long they stall.
+        faults: the rules by which answers go wrong.
+    """
+
+    seed: int = 0
+    session: int = 0
+    speed: float = 1.0
+    model: str = "simulated"
+    context_limit: int = 32_768
+    template_tokens: int = 8
+    default_max_tokens: int = 128
+    eos_probability: float = 0.0
+    batching: Batching = Batching.CONTINUOUS
+    step_seconds: float = 0.0075
+    kv_seconds_per_token: float = 1e-7
+    sequence_seconds: float = 0.0004
+    prefill_tokens_per_second: float = 1_600.0
+    attention_seconds_per_token_pair: float = 5e-8
+    request_overhead_seconds: float = 0.002
+    network_seconds: float = 0.0
+    network_jitter_seconds: float = 0.0
+    chunked_prefill: bool = True
+    step_token_budget: int = 2_048
+    max_sequences: int = 256
+    kv_capacity_tokens: int = 262_144
+    full_kv: FullKv = FullKv.PREEMPT
+    cache: CacheMode = CacheMode.ON
+    cache_block_tokens: int = 16
+    cache_capacity_tokens: int = 262_144
+    cache_slower_factor: float = 1.5
+    draft_tokens: int = 0
+    draft_acceptance: float = 0.7
+    draft_seconds: float = 0.0005
+    speculation: Speculation = Speculation.CHUNK
+    prefill_cv: float = 0.0
+    decode_cv: float = 0.0
+    step_cv: float = 0.0
+    session_prefill_cv: float = 0.0
+    session_decode_cv: float = 0.0
+    drift_per_request: float = 0.0
+    bad_session_probability: float = 0.0
+    bad_session_factor: float = 1.3
+    prefill_factor: float = 1.0
+    decode_factor: float = 1.0
+    ttft_constant_seconds: float | None = None
+    tpot_growth_seconds: float = 0.0
+    pause_at_token: int = 0
+    pause_seconds: float = 0.5
+    stall_every_tokens: int = 0
+    stall_seconds: float = 0.1
+    faults: tuple[FaultRule, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, (accepts, wanted) in _CHECKS.items():
+            value = getattr(self, name)
+            if not accepts(value):
+                raise SimulatorConfigError(f"simulator setting {name} is {value!r}; it must be {wanted}")
+        self._check_together()
+
+    def _check_together(self) -> None:
+        if self.step_token_budget < self.max_sequences:
+            raise SimulatorConfigError(
+                f"simulator setting step_token_budget is {self.step_token_budget}; it must be at least "
+                f"max_sequences, {self.max_sequences}, so that every running request can decode"
+            )
+        if self.kv_capacity_tokens < self.context_limit:
+            raise SimulatorConfigError(
+                f"simulator setting kv_capacity_tokens is {self.kv_capacity_tokens}; it must be at least "
+                f"context_limit, {self.context_limit}, so that every allowed request fits alone"
+            )
+        for rule in self.faults:
+            problem = rule.problem()
+            if problem is not None:
+                raise SimulatorConfigError(f"simulator setting faults, rule {rule.fault.value}: {problem}")
+
+    def changed(self, **changes: Any) -> SimulatorConfig:
+        """The same settings with some changed.
+
+        Raises:
+            SimulatorConfigError: an unknown setting, or a value that cannot be used.
+        """
+        _refuse_unknown(changes, [f.name for f in fields(self)], "simulator setting")
+        return replace(self, **changes)
+
+    def to_json(self) -> str:
+        """The settings as one line of JSON; `from_json` reads it back."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> SimulatorConfig:
+        """Settings from a JSON object; what it does not name keeps its default.
+
+        Raises:
+            SimulatorConfigError: not a JSON object, an unknown setting, or a value that cannot be used.
+        """
+        try:
+            plain = json.loads(text)
+        except ValueError as error:
+            raise SimulatorConfigError(f"simulator settings are not JSON: {error}") from None
+        if not isinstance(plain, dict):
+            raise SimulatorConfigError(f"simulator settings are {plain!r}; they must be a JSON object")
+        return cls.from_mapping(plain)
+
+    @classmethod
+    def from_mapping(cls, plain: Mapping[str, Any]) -> SimulatorConfig:
+        """Settings from plain values, as they stand in JSON or YAML.
+
+        Raises:
+            SimulatorConfigError: an unknown setting, or a value that cannot be used.
+        """
+        _refuse_unknown(plain, [f.name for f in fields(cls)], "simulator setting")
+        values = dict(plain)
+        for name, kind in _ENUMS.items():
+            if name in values:
+                values[name] = _member(kind, values[name], f"simulator setting {name}")
+        if "faults" in values:
+            values["faults"] = _rules(values["faults"])
+        return cls(**values)
+
+
+def _rules(plain: object) -> tuple[FaultRule, ...]:
+    if not isinstance(plain, (list, tuple)):
+        raise SimulatorConfigError(f"simulator setting faults is {plain!r}; it must be a list of rules")
+    return tuple(_rule(item) for item in plain)
+
+
+def _rule(plain: object) -> FaultRule:
+    if isinstance(plain, FaultRule):
+        return plain
+    if not isinstance(plain, Mapping) or "fault" not in plain:
+        raise SimulatorConfigError(f"simulator setting faults: {plain!r} is not a rule; it must name its fault")
+    _refuse_unknown(plain, [f.name for f in fields(FaultRule)], "fault setting")
+    values = dict(plain)
+    values["fault"] = _member(Fault, values["fault"], "fault")
+    for name, accepts, wanted in (
+        ("every", _whole(0), "a whole number"),
+        ("after_tokens", _whole(1), "a whole number of 1 or more"),
+        ("probability", _at_least(0), "a number from 0 to 1"),
+        ("seconds", _at_least(0), "a number of 0 or more"),
+        ("at", _list_of_whole, "a list of request numbers, counted from 1"),
+    ):
+        if name in values and not accepts(values[name]):
+            raise SimulatorConfigError(f"fault setting {name} is {values[name]!r}; it must be {wanted}")
+    values["at"] = tuple(values.get("at", ()))
+    return FaultRule(**values)
+
+
+def _refuse_unknown(given: Mapping[str, Any], known: list[str], what: str) -> None:
+    for key in given:
+        if key not in known:
+            near = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+            raise SimulatorConfigError(f"unknown {what} {key!r}; {hint}")
+
+
+def _member(kind: type[E], value: object, what: str) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(str(member.value) for member in kind)
+        raise SimulatorConfigError(f"{what} is {value!r}; it must be one of {known}") from None
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _at_least(least: float) -> Callable[[Any], bool]:
+    return lambda value: _number(value) and value >= least
+
+
+def _above_zero(value: Any) -> bool:
+    return _number(value) and value > 0
+
+
+def _whole(least: int) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _list_of_whole(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(_whole(1)(item) for item in value)
+
+
+def _fraction(value: Any) -> bool:
+    return _number(value) and 0 <= value <= 1
+
+
+_Check = tuple[Callable[[Any], bool], str]
+_NOT_NEGATIVE: _Check = (_at_least(0), "a number of 0 or more")
+_POSITIVE: _Check = (_above_zero, "a number above 0")
+_COUNT: _Check = (_whole(0), "a whole number of 0 or more")
+_SIZE: _Check = (_whole(1), "a whole number of 1 or more")
+_CHANCE: _Check = (_fraction, "a fraction from 0 to 1")
+
+_ENUMS: Mapping[str, type[enum.Enum]] = {
+    "batching": Batching,
+    "full_kv": FullKv,
+    "cache": CacheMode,
+    "speculation": Speculation,
+}
+
+
+def _is_member(kind: type[enum.Enum]) -> _Check:
+    return (lambda value: isinstance(value, kind), f"a {kind.__name__}")
+
+
+_CHECKS_BY_KIND: tuple[tuple[_Check, str], ...] = (
+    (
+        _NOT_NEGATIVE,
+        "kv_seconds_per_token sequence_seconds attention_seconds_per_token_pair request_overhead_seconds "
+        "network_seconds network_jitter_seconds draft_seconds prefill_cv decode_cv step_cv session_prefill_cv "
+        "session_decode_cv tpot_growth_seconds pause_seconds stall_seconds",
+    ),
+    (
+        _POSITIVE,
+        "speed step_seconds prefill_tokens_per_second cache_slower_factor bad_session_factor prefill_factor "
+        "decode_factor",
+    ),
+    (_COUNT, "seed session template_tokens draft_tokens pause_at_token stall_every_tokens"),
+    (
+        _SIZE,
+        "context_limit default_max_tokens step_token_budget max_sequences kv_capacity_tokens cache_block_tokens "
+        "cache_capacity_tokens",
+    ),
+    (_CHANCE, "eos_probability draft_acceptance bad_session_probability"),
+)
+
+_CHECKS: Mapping[str, _Check] = {
+    **{name: check for check, names in _CHECKS_BY_KIND for name in names.split()},
+    **{name: _is_member(kind) for name, kind in _ENUMS.items()},
+    "drift_per_request": (_number, "a number"),
+    "ttft_constant_seconds": (lambda value: value is None or _at_least(0)(value), "null or a number of 0 or more"),
+    "chunked_prefill": (lambda value: isinstance(value, bool), "true or false"),
+    "model": (lambda value: isinstance(value, str) and bool(value), "a name"),
+    "faults": (lambda value: isinstance(value, tuple), "a list of rules"),
+}
