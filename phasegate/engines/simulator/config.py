@@ -191,8 +191,7 @@ class SimulatorConfig:
         Raises:
             SimulatorConfigError: an unknown setting, or a value that cannot be used.
         """
-        _refuse_unknown(changes, [f.name for f in fields(self)], "simulator setting")
-        return replace(self, **changes)
+        return replace(self, **_converted(changes))
 
     def to_json(self) -> str:
         """The settings as one line of JSON; `from_json` reads it back."""
@@ -220,14 +219,37 @@ class SimulatorConfig:
         Raises:
             SimulatorConfigError: an unknown setting, or a value that cannot be used.
         """
-        _refuse_unknown(plain, [f.name for f in fields(cls)], "simulator setting")
-        values = dict(plain)
-        for name, kind in _ENUMS.items():
-            if name in values:
-                values[name] = _member(kind, values[name], f"simulator setting {name}")
-        if "faults" in values:
-            values["faults"] = _rules(values["faults"])
-        return cls(**values)
+        return cls(**_converted(plain))
+
+    @classmethod
+    def from_words(cls, text: str) -> SimulatorConfig:
+        """Settings from words such as ``"prefill_factor=1.2 cache=off"``, each value as in JSON or a bare name.
+
+        Raises:
+            SimulatorConfigError: a word without ``=``, an unknown setting, or a value that cannot be used.
+        """
+        plain: dict[str, Any] = {}
+        for word in text.split():
+            name, sign, value = word.partition("=")
+            if not sign:
+                raise SimulatorConfigError(f"simulator settings: {word!r} is not of the form setting=value")
+            try:
+                plain[name] = json.loads(value)
+            except ValueError:
+                plain[name] = value
+        return cls.from_mapping(plain)
+
+
+def _converted(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with names of members turned into members, and rules into rules."""
+    _refuse_unknown(plain, [f.name for f in fields(SimulatorConfig)], "simulator setting")
+    values = dict(plain)
+    for name, kind in _ENUMS.items():
+        if name in values:
+            values[name] = _member(kind, values[name], f"simulator setting {name}")
+    if "faults" in values:
+        values["faults"] = _rules(values["faults"])
+    return values
 
 
 def _rules(plain: object) -> tuple[FaultRule, ...]:
