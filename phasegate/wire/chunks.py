@@ -1,0 +1,217 @@
+"""One streamed answer, put together chunk by chunk: token events, counts, how each choice finished, errors.
+
+Nothing is judged here; `outcome` and `flags` do that. Whatever a payload holds, reading it never raises:
+what is not of the expected type is not there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from phasegate.timeline import Channel, Ending, Recording, TokenEvent
+from phasegate.wire.deltas import pieces
+from phasegate.wire.messages import clean, of_payload
+from phasegate.wire.numbers import count
+from phasegate.wire.sse import Event, EventParser
+from phasegate.wire.usage import Ledger, listed_tokens, reports_in
+
+DONE = "[DONE]"
+
+BROKEN_FINISHES = frozenset({"error", "abort"})
+"""Finish reasons with which engines give an answer up."""
+
+
+class Choice:
+    """One of the parallel answers: its output events and its end."""
+
+    __slots__ = ("events", "finish_reason", "first_at", "last_at", "same_read")
+
+    def __init__(self) -> None:
+        self.events = 0
+        self.same_read = 0
+        """Output events that came in the same network read as the one before them."""
+        self.first_at: float | None = None
+        self.last_at: float | None = None
+        self.finish_reason: str | None = None
+
+    def output_at(self, at: float) -> None:
+        """One more output event."""
+        self.events += 1
+        if self.first_at is None:
+            self.first_at = at
+        elif at == self.last_at:
+            self.same_read += 1
+        self.last_at = at
+
+
+class StreamedAnswer:
+    """What the events of one response say.
+
+    Attributes:
+        tokens: token events in order of arrival.
+        choices: by index.
+        ledger: token counts.
+        unlisted: output events without logprobs.
+        events: events read, whatever they held.
+        malformed: events whose payload is not a JSON object.
+        unterminated: the last event came without its blank line.
+        done_at: moment of ``[DONE]``, or None.
+        error: the first error's message, or None.
+        model, timings: as the server says.
+    """
+
+    __slots__ = (
+        "choices",
+        "done_at",
+        "error",
+        "events",
+        "ledger",
+        "malformed",
+        "model",
+        "timings",
+        "tokens",
+        "unlisted",
+        "unterminated",
+    )
+
+    def __init__(self) -> None:
+        self.tokens: list[TokenEvent] = []
+        self.choices: dict[int, Choice] = {}
+        self.ledger = Ledger()
+        self.unlisted = 0
+        self.events = 0
+        self.malformed = 0
+        self.unterminated = False
+        self.done_at: float | None = None
+        self.error: str | None = None
+        self.model: str | None = None
+        self.timings: dict[str, Any] | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Every choice said why it finished; or the stream was closed properly after its usage report.
+
+        ``[DONE]`` alone proves nothing: a server may send it after an answer that another request cut off.
+        """
+        finishes = [choice.finish_reason for choice in self.choices.values()]
+        if finishes and None not in finishes:
+            return True
+        return self.done_at is not None and self.ledger.completion is not None
+
+    @property
+    def output_events(self) -> int:
+        """Output events of all choices; an event with text in two channels counts once."""
+        return sum(choice.events for choice in self.choices.values())
+
+    def output_tokens(self) -> tuple[int | None, str | None]:
+        """The proven count of output tokens and its source, or None twice."""
+        ledger = self.ledger
+        of_one_choice = len(self.choices) > 1 and ledger.on_choice and ledger.reports > 1
+        if ledger.completion is not None and not of_one_choice:
+            return ledger.completion, "usage"
+        if ledger.listed and not self.unlisted:
+            return ledger.listed, "logprobs"
+        return None, None
+
+    def take(self, event: Event) -> None:
+        """Read one event."""
+        self.events += 1
+        if not event.data.strip():
+            return
+        if event.data.strip() == DONE:
+            self.done_at = event.at
+            return
+        try:
+            payload = json.loads(event.data)
+        except (ValueError, RecursionError):
+            payload = None
+        if isinstance(payload, dict):
+            self._take_payload(event, payload)
+        elif event.type == "error":
+            self._fail(clean(event.data))
+        else:
+            self.malformed += 1
+
+    def _take_payload(self, event: Event, payload: Mapping[str, Any]) -> None:
+        if _is_error(event.type, payload):
+            self._fail(of_payload(payload))
+        if self.model is None and payload.get("model") and isinstance(payload["model"], str):
+            self.model = payload["model"]
+        found = payload.get("choices")
+        choices = [choice for choice in found if isinstance(choice, dict)] if isinstance(found, list) else []
+        running = None
+        for usage in reports_in(payload):
+            running = self.ledger.take(usage, on_choice=bool(choices))
+        if "timings" in payload:
+            self._take_timings(payload["timings"])
+        for choice in choices:
+            self._take_choice(event.at, choice, running)
+
+    def _take_choice(self, at: float, choice: Mapping[str, Any], running: int | None) -> None:
+        index = count(choice.get("index")) or 0
+        state = self.choices.get(index)
+        if state is None:
+            state = self.choices[index] = Choice()
+        reason = choice.get("finish_reason")
+        if isinstance(reason, str) and reason:
+            state.finish_reason = reason
+            if reason in BROKEN_FINISHES:
+                self._fail(f"the server ended the answer with finish_reason {clean(reason)!r}")
+        listed = listed_tokens(choice)
+        self.ledger.listed += listed
+        output = pieces(choice)
+        if output:
+            state.output_at(at)
+            self.unlisted += not listed
+            proven = self.ledger.proven_by(running, listed)
+            self._add(at, index, output, proven)
+
+    def _add(self, at: float, index: int, output: list[tuple[Channel, str]], proven: int | None) -> None:
+        for channel, text in output:
+            self.tokens.append(TokenEvent(at, channel, text, index, proven if len(output) == 1 else None))
+
+    def _take_timings(self, timings: object) -> None:
+        """llama.cpp's own clock readings. Only finite numbers are readings."""
+        if not isinstance(timings, dict):
+            return
+        self.timings = {
+            key: value
+            for key, value in timings.items()
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        }
+        if self.ledger.cached is None:
+            self.ledger.cached = count(timings.get("cache_n"))
+
+    def _fail(self, message: str) -> None:
+        if self.error is None:
+            self.error = message or "the server reported an error without a word about it"
+
+
+def read_stream(recording: Recording) -> StreamedAnswer:
+    """Everything the recorded body says, up to ``[DONE]``."""
+    answer = StreamedAnswer()
+    parser = EventParser()
+    for read in recording.reads:
+        for event in parser.feed(read.data, read.at):
+            answer.take(event)
+            if answer.done_at is not None:
+                return answer
+    last = parser.end() if recording.ending is Ending.EOF else None
+    if last is not None:
+        answer.unterminated = True
+        answer.take(last)
+    return answer
+
+
+def _is_error(event_type: str, payload: Mapping[str, Any]) -> bool:
+    """An ``error`` key, an event of that type, or an object that calls itself one or is nothing but a message."""
+    if payload.get("error") or event_type == "error":
+        return True
+    if "choices" in payload:
+        return False
+    if payload.get("object") == "error" or payload.get("type") == "error":
+        return True
+    return "usage" not in payload and any(isinstance(payload.get(key), str) for key in ("message", "detail"))

@@ -1,0 +1,66 @@
+"""A recording of an OpenAI-dialect stream, understood: raw reads -> `Timeline`.
+
+`sse` finds the events, `chunks` puts the answer together (`deltas`: what is output; `usage`: where counts
+come from), `outcome` says how it ended, `flags` what a reader of the numbers must know. A pure function of
+the recording: no clock, no I/O, and no input that makes it raise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from phasegate.timeline import Recording, Timeline, TokenEvent
+from phasegate.wire.chunks import StreamedAnswer, read_stream
+from phasegate.wire.flags import FLAGS, flags_of
+from phasegate.wire.outcome import ERROR_KINDS, outcome_of
+
+__all__ = ["ERROR_KINDS", "FLAGS", "UNFIT", "decode"]
+
+UNFIT = frozenset({"buffered", "prompt_length_mismatch"})
+"""Flags that keep an answer out of every latency sample; ``cached_prompt`` does where a cold prompt was due."""
+
+
+def decode(recording: Recording) -> Timeline:
+    """What the recorded request was, in token events, counts and moments.
+
+    A token event's moment is that of the read which brought its blank line.
+    """
+    answer = read_stream(recording)
+    outcome = outcome_of(recording, answer)
+    expected = recording.expected
+    flags = flags_of(answer, expected, outcome.status)
+    output_tokens, source = answer.output_tokens()
+    unfit = UNFIT | {"cached_prompt"} if expected.cold_prompt else UNFIT
+    return Timeline(
+        request_id=recording.request_id,
+        status=outcome.status,
+        error_kind=outcome.kind,
+        error_message=outcome.message,
+        due=recording.due,
+        sent=recording.sent,
+        connect_time=recording.connect_time,
+        tokens=_token_events(answer),
+        output_tokens=output_tokens,
+        token_source=source,
+        output_tokens_estimate=answer.output_events or None if output_tokens is None else None,
+        prompt_tokens=answer.ledger.prompt,
+        cached_tokens=answer.ledger.cached,
+        reasoning_tokens=answer.ledger.reasoning,
+        finish_reason=answer.choices[min(answer.choices)].finish_reason if answer.choices else None,
+        choices=len(answer.choices),
+        flags=flags,
+        malformed_events=answer.malformed,
+        first_byte=next((read.at for read in recording.reads if read.data), None),
+        stream_end=recording.ended_at if answer.done_at is None else answer.done_at,
+        server_timings=answer.timings,
+        model=answer.model,
+        sample_valid=outcome.status == "ok" and unfit.isdisjoint(flags),
+        expected=expected,
+    )
+
+
+def _token_events(answer: StreamedAnswer) -> tuple[TokenEvent, ...]:
+    """The token events; of several choices none keeps a count, because servers run one total over all or one each."""
+    if len(answer.choices) > 1 and answer.ledger.reports > 1:
+        return tuple(replace(event, tokens=None) for event in answer.tokens)
+    return tuple(answer.tokens)

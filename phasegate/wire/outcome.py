@@ -1,0 +1,96 @@
+"""How a request ended: answered, empty, or failed, and then of what kind.
+
+The order of the questions is the rule: what the server says of itself comes before what the transport saw,
+and an answer that was complete stays complete, whatever happened to the connection afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from phasegate.timeline import Ending, Recording
+from phasegate.wire.chunks import StreamedAnswer
+from phasegate.wire.messages import clean, of_body, of_payload, parse
+
+ERROR_KINDS: dict[str, str] = {
+    "http_<status>": "The server answered with that HTTP status instead of 200.",
+    "stream_error": "The server reported an error inside an answer that began with HTTP 200.",
+    "not_streaming": "The server answered with one JSON body though a stream was asked for.",
+    "truncated": "The body ended properly, but the answer in it did not: no finish_reason, or no usage before [DONE].",
+    "connection_lost": "The peer closed or reset the connection inside the answer, or before it.",
+    "idle_timeout": "No byte came for longer than the idle deadline.",
+    "total_timeout": "The request outlived its total deadline.",
+    "connect_failed": "No connection could be made.",
+    "cancelled": "The client gave the request up.",
+    "protocol": "The answer was not HTTP, or not a stream of server-sent events.",
+}
+"""Every kind of failure, and what it means."""
+
+_KIND_OF_ENDING = {
+    Ending.INCOMPLETE: "connection_lost",
+    Ending.IDLE_TIMEOUT: "idle_timeout",
+    Ending.TOTAL_TIMEOUT: "total_timeout",
+    Ending.CONNECT_FAILED: "connect_failed",
+    Ending.CANCELLED: "cancelled",
+    Ending.PROTOCOL: "protocol",
+}
+
+_FIELDS_OF_EVENTS = (b":", b"data", b"event", b"id", b"retry")
+
+
+class Outcome(NamedTuple):
+    """``status`` as in `Timeline`; ``kind`` and ``message`` are None unless it is ``"error"``."""
+
+    status: str
+    kind: str | None = None
+    message: str | None = None
+
+
+def outcome_of(recording: Recording, answer: StreamedAnswer) -> Outcome:
+    """Whether the request was answered, and if not, why not."""
+    status = recording.http_status
+    if status is not None and not 200 <= status < 300:
+        words = of_body(b"".join(read.data for read in recording.reads))
+        return _error(f"http_{status}", words or f"HTTP {status} with an empty body")
+    if answer.error is not None:
+        return _error("stream_error", answer.error)
+    if answer.complete and (answer.done_at is not None or recording.ending is Ending.EOF):
+        return Outcome("ok" if answer.tokens else "empty")
+    if recording.ending is not Ending.EOF:
+        kind = _KIND_OF_ENDING[recording.ending]
+        return _error(kind, clean(recording.detail) or ERROR_KINDS[kind])
+    if answer.events == 0 or "html" in (recording.header("content-type") or ""):
+        return _without_events(recording)
+    return _error("truncated", _what_is_missing(answer))
+
+
+def _error(kind: str, message: str) -> Outcome:
+    return Outcome("error", kind, message)
+
+
+def _without_events(recording: Recording) -> Outcome:
+    """A body that holds no event: one JSON answer, a page of a proxy, comments only, or nothing."""
+    if recording.http_status is None:
+        return _error("protocol", "the connection ended before any HTTP response")
+    body = b"".join(read.data for read in recording.reads).strip().removeprefix(b"\xef\xbb\xbf")
+    content_type = clean(recording.header("content-type") or "no content-type")
+    payload = parse(body.decode("utf-8", "replace")) if body[:1] == b"{" else None
+    if isinstance(payload, dict):
+        if payload.get("error") or payload.get("object") == "error":
+            return _error("stream_error", of_payload(payload))
+        asked = "a stream was asked for, but the server answered with one JSON body"
+        return _error("not_streaming", f"{asked} ({content_type}): is streaming off in the server or a proxy?")
+    if not body:
+        return _error("truncated", "the body was empty")
+    if "event-stream" in content_type or body.startswith(_FIELDS_OF_EVENTS):
+        return _error("truncated", "the body ended before the first event was complete")
+    start = clean(body[:200].decode("utf-8", "replace"))
+    return _error("protocol", f"not a stream of server-sent events but {content_type}: {start}"[:500])
+
+
+def _what_is_missing(answer: StreamedAnswer) -> str:
+    where = "[DONE] came" if answer.done_at is not None else "the body ended"
+    unread = f", {answer.malformed} unreadable" if answer.malformed else ""
+    return (
+        f"{where} without a finish_reason, after {answer.output_events} token events ({answer.events} events{unread})"
+    )
