@@ -1,8 +1,8 @@
 """Starts the simulator: ``python -m phasegate.engines.simulator --config JSON [--port 0]``.
 
 Prints one line of JSON with its address when it is ready, and serves until SIGTERM or until the process that
-started it is gone. The API key, if there is to be one, comes in the environment variable `KEY_VARIABLE`: a command
-line can be read by everybody on the machine.
+started it is gone. The API key, if there is to be one, comes in the environment variable `process.KEY_VARIABLE`:
+everybody on a machine can read a command line.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from phasegate.engines.orphan import end_with_parent
 from phasegate.engines.simulator.clock import punctual_loop
 from phasegate.engines.simulator.config import SimulatorConfig, SimulatorConfigError
 from phasegate.engines.simulator.connection import Connection
+from phasegate.engines.simulator.process import KEY_VARIABLE
 from phasegate.engines.simulator.service import ENGINE_NAME, Service
 
-KEY_VARIABLE = "PHASEGATE_SIMULATOR_API_KEY"
 BACKLOG = 4_096
 
 
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m phasegate.engines.simulator", description=__doc__)
     parser.add_argument("--config", default="{}", help="settings as a JSON object, or the path of a file with one")
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--port", type=int, default=0, choices=range(65536), metavar="PORT", help="0: a free one")
     parser.add_argument("--parent", type=int, help="end when this process is no longer the parent")
     options = parser.parse_args(arguments)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from phasegate.engines.simulator.config import SimulatorConfig
@@ -37,4 +38,4 @@ def tpot(departures: Sequence[Departure]) -> float:
 
 def gaps(departures: Sequence[Departure]) -> list[float]:
     """Seconds between chunks."""
-    return [after.at - before.at for before, after in zip(departures, departures[1:], strict=False)]
+    return [after.at - before.at for before, after in itertools.pairwise(departures)]

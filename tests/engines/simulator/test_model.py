@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import pytest
 
@@ -18,7 +18,7 @@ LINEAR = QUIET.changed(attention_seconds_per_token_pair=0.0)
 def test_ttft_is_linear_in_prompt_length() -> None:
     """Without the attention term every 64 further tokens cost the same."""
     times = [ttft(alone(LINEAR, prompt=n)) for n in (64, 128, 192, 256)]
-    steps = [after - before for before, after in zip(times, times[1:], strict=False)]
+    steps = [after - before for before, after in pairwise(times)]
     assert steps == pytest.approx([64 / LINEAR.prefill_tokens_per_second] * 3)
 
 
