@@ -76,10 +76,9 @@ class SimulatorProcess:
                 line = out.readline()
                 if line:
                     return dict(json.loads(line))
-                break
-        status = self._process.poll()
-        said = "did not get ready" if status is None else f"ended with status {status}"
-        raise SimulatorProcessError(f"the simulator {said} within {seconds:g} s of its start; its log says more")
+                status = self._process.wait(STOP_SECONDS)
+                raise SimulatorProcessError(f"the simulator ended with status {status} before it was ready")
+        raise SimulatorProcessError(f"the simulator was not ready {seconds:g} s after its start")
 
     def ask(self, path: str, body: Mapping[str, Any] | None = None) -> bytes:
         """The body of the answer at a path; a POST when a body is given, else a GET.

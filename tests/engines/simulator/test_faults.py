@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from phasegate.engines.simulator.config import SimulatorConfig
@@ -18,7 +16,7 @@ AFTER = 3
 
 
 @pytest.fixture(scope="module")
-def seen() -> Iterator[tuple[dict[Fault, RawAnswer], dict[Fault, Truth]]]:
+def seen() -> tuple[dict[Fault, RawAnswer], dict[Fault, Truth]]:
     """What each fault looked like: request k of one simulator is hit by fault k."""
     rules = tuple(
         FaultRule(fault, at=(number,), after_tokens=AFTER, seconds=0.001) for number, fault in enumerate(ORDER, start=1)
@@ -32,7 +30,7 @@ def seen() -> Iterator[tuple[dict[Fault, RawAnswer], dict[Fault, Truth]]]:
         truths = read_log(process.ask("/log"))
     finally:
         process.stop()
-    yield answers, dict(zip(ORDER, truths, strict=True))
+    return answers, dict(zip(ORDER, truths, strict=True))
 
 
 @pytest.fixture
@@ -41,9 +39,7 @@ def answers(seen: tuple[dict[Fault, RawAnswer], dict[Fault, Truth]]) -> dict[Fau
     return seen[0]
 
 
-@pytest.mark.parametrize(
-    ("fault", "status"), [(Fault.HTTP_429, 429), (Fault.HTTP_500, 500), (Fault.HTTP_503, 503)]
-)
+@pytest.mark.parametrize(("fault", "status"), [(Fault.HTTP_429, 429), (Fault.HTTP_500, 500), (Fault.HTTP_503, 503)])
 def test_error_statuses(answers: dict[Fault, RawAnswer], fault: Fault, status: int) -> None:
     """With an error object, and Retry-After where it belongs."""
     answer = answers[fault]
@@ -61,9 +57,7 @@ def test_reset_before_headers(answers: dict[Fault, RawAnswer]) -> None:
     ("fault", "ending"),
     [(Fault.RESET_MID_STREAM, "reset"), (Fault.HALF_CLOSE, "closed"), (Fault.SILENT_STALL, "silence")],
 )
-def test_connections_that_end_inside_the_answer(
-    answers: dict[Fault, RawAnswer], fault: Fault, ending: str
-) -> None:
+def test_connections_that_end_inside_the_answer(answers: dict[Fault, RawAnswer], fault: Fault, ending: str) -> None:
     """After three tokens, without a finish reason or a last chunk."""
     answer = answers[fault]
     assert answer.ending == ending
