@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Sequence
@@ -75,12 +76,14 @@ Script = Answer | Callable[[Served], Answer]
 class Loopback:
     """The server; a context manager. ``log`` has one entry a request, in order of arrival."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, tls: ssl.SSLContext | None = None) -> None:
         self.log: list[Served] = []
         self.connections = 0
         """Connections accepted so far."""
         self.open_connections = 0
-        self._script = script
+        self.script = script
+        """May be changed while serving; counts from the next request."""
+        self._tls = tls
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._socket = socket.socket()
@@ -91,12 +94,13 @@ class Loopback:
     @property
     def base_url(self) -> str:
         """Where it listens, with the version path."""
-        return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
+        scheme = "http" if self._tls is None else "https"
+        return f"{scheme}://127.0.0.1:{self._socket.getsockname()[1]}/v1"
 
     def __enter__(self) -> Loopback:
         self._thread.start()
         self._server = asyncio.run_coroutine_threadsafe(
-            asyncio.start_server(self._accepted, sock=self._socket), self._loop
+            asyncio.start_server(self._accepted, sock=self._socket, ssl=self._tls), self._loop
         ).result()
         return self
 
@@ -143,9 +147,9 @@ class Loopback:
         body = json.loads(await reader.readexactly(length))
         served = Served(monotonic(), head, body)
         self.log.append(served)
-        answer = self._script(served) if callable(self._script) else self._script
+        answer = self.script(served) if callable(self.script) else self.script
         await _play(answer, served, writer)
-        if answer.ending in ("hang", "end") and not answer.keep_alive and answer.ending == "hang":
+        if answer.ending == "hang":
             await reader.read()
         return answer.keep_alive and answer.ending == "end"
 

@@ -54,13 +54,13 @@ class Opened:
 class Finished:
     """A request that is over and not yet read: its recording is made on demand, outside the measured window."""
 
-    outgoing: Outgoing
+    request: Request
     opened: Opened
     exchange: Exchange
 
     def recording(self) -> Recording:
         """The recording; takes the transfer coding out, some microseconds a read."""
-        return _recording(self.outgoing, self.opened, self.exchange)
+        return _recording(self.request, self.opened, self.exchange)
 
 
 class Client:
@@ -183,7 +183,7 @@ class Client:
         finally:
             exchange.end(Ending.CANCELLED, monotonic(), "given up by the caller")
             opened.link.close()
-        return Finished(outgoing, opened, exchange)
+        return Finished(outgoing.request, opened, exchange)
 
     def abort(self) -> None:
         """End everything that is in flight as cancelled; later sends end so at once."""
@@ -247,8 +247,7 @@ def _not_sent(outgoing: Outgoing, opened: Opened, ending: Ending) -> Recording:
     )
 
 
-def _recording(outgoing: Outgoing, opened: Opened, exchange: Exchange) -> Recording:
-    request = outgoing.request
+def _recording(request: Request, opened: Opened, exchange: Exchange) -> Recording:
     assert exchange.ending is not None
     answer = unframe(exchange.arrivals, exchange.pieces)
     sent = exchange.sent

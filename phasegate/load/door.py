@@ -41,15 +41,11 @@ class Outgoing:
         return b"\r\n".join(lines) + b"\r\n\r\n" + self.message.content
 
 
-class _Keep(httpx2.AsyncBaseTransport):
-    """Keeps the request that openai has built, and answers with an empty page."""
-
-    def __init__(self) -> None:
-        self.kept: httpx2.Request | None = None
+class _Unsent(httpx2.AsyncBaseTransport):
+    """Answers what openai has built with an empty page instead of sending it."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        self.kept = request
-        return httpx2.Response(200)
+        return httpx2.Response(200, request=request)
 
 
 class Door:
@@ -57,8 +53,7 @@ class Door:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._keep = _Keep()
-        self._http = httpx2.AsyncClient(transport=self._keep, trust_env=False)
+        self._http = httpx2.AsyncClient(transport=_Unsent(), trust_env=False)
         self._openai = connect_openai(target, self._http)
 
     async def prepare(self, request: Request) -> Outgoing:
@@ -67,11 +62,10 @@ class Door:
         Raises:
             ValueError: a header value cannot be sent.
         """
-        await self._openai.post(
+        answer = await self._openai.post(
             ENDPOINTS[request.endpoint], cast_to=httpx2.Response, body=full_body(request.body, self._target)
         )
-        message, self._keep.kept = self._keep.kept, None
-        assert message is not None
+        message = answer.request
         if self._target.api_key is None:
             message.headers.pop("authorization", None)
         for name, value in message.headers.raw:

@@ -7,7 +7,9 @@ end. Whatever happens, an exchange ends exactly once, with an `Ending` of its ow
 from __future__ import annotations
 
 import asyncio
+import errno
 import math
+import os
 from collections.abc import Callable
 from time import monotonic
 
@@ -146,6 +148,8 @@ def describe(error: BaseException | None) -> str:
     """A transport error in its own words, without what could be secret: no request, no headers."""
     if error is None:
         return "closed"
+    if isinstance(error, OSError) and error.errno and error.errno in errno.errorcode:
+        return os.strerror(error.errno)
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__

@@ -53,6 +53,8 @@ class Reactor:
         self._loop = asyncio.get_running_loop()
         self._sinks: dict[int, tuple[socket.socket, Exchange]] = {}
         self._epoll = select.epoll() if sys.platform == "linux" else None
+        self.kernel_stamps = self._epoll is not None
+        """Whether moments come from the kernel."""
         self._stamping: socket.socket | None = None
         if self._epoll is not None:
             self._loop.add_reader(self._epoll.fileno(), self.drain)
@@ -63,11 +65,6 @@ class Reactor:
 
     def __len__(self) -> int:
         return len(self._sinks)
-
-    @property
-    def kernel_stamps(self) -> bool:
-        """Whether moments come from the kernel."""
-        return self._epoll is not None
 
     def add(self, sock: socket.socket, sink: Exchange) -> None:
         """Read this non-blocking socket into that exchange from now on."""

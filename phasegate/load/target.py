@@ -70,6 +70,11 @@ class Target:
                 f"base URL {_without_secret(self.base_url)!r} is not an address; "
                 "write one such as http://127.0.0.1:8000/v1"
             )
+        if parts.username is not None or parts.password is not None:
+            raise ValueError(
+                f"base URL {_without_secret(self.base_url)!r} has a user or password in it, which reports would show; "
+                "send them as a header instead"
+            )
         for name in ("connect_timeout", "idle_timeout", "timeout"):
             seconds = getattr(self, name)
             if seconds is not None and not (seconds > 0 and math.isfinite(seconds)):
