@@ -1,0 +1,168 @@
+"""How a comparison ends: the words, one row per comparison, and the result of a whole build.
+
+A verdict is a word plus a reason. Words are ordered from the worst to the best, and a build takes the worst word of
+its gated rows, so that nothing can be averaged away: one row 40 % worse and one 40 % better is a regression.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class Verdict(str, enum.Enum):
+    """The nine words, worst first. Only PASS and IMPROVED are green.
+
+    A broken measurement stands above a regression, because its numbers prove nothing either way; a regression
+    stands above what merely could not be compared, because it is proven.
+    """
+
+    INVALID_BASELINE = "INVALID_BASELINE"
+    INVALID_RUN = "INVALID_RUN"
+    REGRESSION = "REGRESSION"
+    SLO_BREACH = "SLO_BREACH"
+    NOT_COMPARABLE = "NOT_COMPARABLE"
+    NO_BASELINE = "NO_BASELINE"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    PASS = "PASS"
+    IMPROVED = "IMPROVED"
+
+    @property
+    def green(self) -> bool:
+        """Whether a build with this verdict may go on."""
+        return self in (Verdict.PASS, Verdict.IMPROVED)
+
+    @property
+    def badness(self) -> int:
+        """Position in the order of words: 0 is the best."""
+        return len(_WORST_FIRST) - 1 - _WORST_FIRST.index(self)
+
+
+_WORST_FIRST = tuple(Verdict)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The worst of some verdicts.
+
+    Raises:
+        ValueError: there is none; nothing compared is for the caller to name, it is never a pass.
+    """
+    return max(verdicts, key=lambda verdict: verdict.badness)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One row: one metric of one workload, judged.
+
+    Attributes:
+        workload, metric: what was compared; ``metric`` carries its percentile where that is not the median
+            (``ttft:p95``) and its limit where it is an SLO (``ttft:p95:500ms``).
+        phase: ``prefill``, ``decode`` or ``both``.
+        gated: whether the row decides the build; the others inform.
+        verdict: the word.
+        reason: one sentence with the numbers in it.
+        ratio: candidate / baseline, in the metric's own direction; None where nothing could be compared.
+        ratio_low, ratio_high: its 95 % interval.
+        p: p-value of "worse" as the statistics report it, before any correction; None where there is no evidence
+            to speak of.
+        mde: smallest worsening this comparison would have found, as a fraction; None where it has no power.
+        baseline_sessions, candidate_sessions: how many sessions carry the row (blocks, when paired).
+        tolerance: the fraction that applied, absolute floor included; None where none was needed.
+        tolerance_source: where it came from: ``default`` or ``file:line``.
+        baseline_value, candidate_value: median of the sessions' values, in the metric's unit.
+        advice: what to do; empty for green rows.
+        notes: remarks that do not change the verdict.
+    """
+
+    workload: str
+    metric: str
+    phase: str
+    gated: bool
+    verdict: Verdict
+    reason: str
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    p: float | None = None
+    mde: float | None = None
+    baseline_sessions: int = 0
+    candidate_sessions: int = 0
+    tolerance: float | None = None
+    tolerance_source: str = ""
+    baseline_value: float | None = None
+    candidate_value: float | None = None
+    advice: str = ""
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as the compare command prints it; numbers that are not finite become None."""
+        return {
+            "workload": self.workload,
+            "metric": self.metric,
+            "phase": self.phase,
+            "gated": self.gated,
+            "verdict": self.verdict.value,
+            "ratio": finite(self.ratio),
+            "ratio_low": finite(self.ratio_low),
+            "ratio_high": finite(self.ratio_high),
+            "p": finite(self.p),
+            "mde": finite(self.mde),
+            "baseline_sessions": self.baseline_sessions,
+            "candidate_sessions": self.candidate_sessions,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of what the baseline knows was compared: gated and informing rows alike."""
+
+    expected: int
+    compared: int
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """What the gate says about a build.
+
+    Attributes:
+        verdict: the worst word of the gated rows and of the checks on the run as a whole.
+        reason: one sentence for the last line of a report.
+        coverage: comparisons expected and made.
+        findings: one row per comparison and SLO, worst first within gated and informing rows.
+        warnings: remarks for the reader, worded as remedies.
+        binding: workload -> the phase that decides it, with the reason.
+        attributions: workload -> one sentence that spreads a slower request over its phases.
+        lever: what usually helps the phase that got slower; None for a green build.
+    """
+
+    verdict: Verdict
+    reason: str
+    coverage: Coverage
+    findings: tuple[Finding, ...] = ()
+    warnings: tuple[str, ...] = ()
+    binding: dict[str, str] = field(default_factory=dict)
+    attributions: dict[str, str] = field(default_factory=dict)
+    lever: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The result as the compare command prints it."""
+        return {
+            "verdict": self.verdict.value,
+            "coverage": {"expected": self.coverage.expected, "compared": self.coverage.compared},
+            "findings": [finding.as_json() for finding in self.findings],
+            "warnings": list(self.warnings),
+        }
+
+
+def refused(verdict: Verdict, reason: str, *, expected: int = 0, warnings: Sequence[str] = ()) -> GateResult:
+    """The result of a build in which nothing could be compared."""
+    return GateResult(verdict, reason, Coverage(expected, 0), (), tuple(warnings))
+
+
+def finite(value: float | None) -> float | None:
+    """The number where it is one that JSON knows, else None."""
+    return value if value is not None and math.isfinite(value) else None
