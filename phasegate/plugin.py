@@ -16,8 +16,11 @@ import pytest
 
 if TYPE_CHECKING:
     from phasegate.lab import Lab
+    from phasegate.metric import Metric
     from phasegate.pytest_state import PerfState
+    from phasegate.run import WorkloadRun
     from phasegate.stats.outcome import LawResult
+    from phasegate.workload import Cell
 
 STATE = pytest.StashKey["PerfState"]()
 
@@ -142,22 +145,26 @@ def perf_law(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def perf_row(request: pytest.FixtureRequest) -> Any:
     """Shows measured samples as a row of pytest-benchmark, as if it had timed them itself."""
+    from phasegate.replay import row_info
 
-    def show(samples: Any, group: str, **info: Any) -> None:
+    def show(run: WorkloadRun, cell: Cell, metric: Metric) -> None:
+        from phasegate.judged import Judged
         from phasegate.replay import ReplayTimer
 
+        samples = list(run.values(metric.short, cell).values())
+        if not samples:
+            raise Judged("INVALID_RUN", f"{cell.label}: no request gave a usable {metric.short}")
+        group = f"{metric.short} ({metric.phase.value})"
         request.node.add_marker(pytest.mark.benchmark(timer=ReplayTimer(samples), group=group))
         benchmark = request.getfixturevalue("benchmark")
-        benchmark.extra_info.update(info)
+        benchmark.extra_info.update(row_info(run, cell, metric))
         benchmark.pedantic(lambda: None, rounds=len(samples))
 
     return show
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Let the word of a judged item travel with its report."""
     report: Any = yield
     error = call.excinfo.value if call.excinfo is not None else None
@@ -188,7 +195,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if state is not None and state.lab is not None:
         from phasegate.report.summary import write_summary
 
-        write_summary(terminalreporter, state)
+        write_summary(terminalreporter, state.lab, state.laws)
 
 
 @pytest.hookimpl(trylast=True)

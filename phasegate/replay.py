@@ -8,6 +8,13 @@ outside a round and advances by the next sample inside it, so that tables, histo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from phasegate.metric import Metric
+    from phasegate.run import WorkloadRun
+    from phasegate.workload import Cell
 
 
 class ReplayTimer:
@@ -26,3 +33,12 @@ class ReplayTimer:
         round_number, ending = divmod(self._calls, 2)
         self._calls += 1
         return self._samples[round_number] if ending else 0.0
+
+
+def row_info(run: WorkloadRun, cell: Cell, metric: Metric) -> dict[str, Any]:
+    """What a row says beside its samples: everything of its `Measurement` but the samples themselves."""
+    measurement = next(one for one in run.measurements([metric.short]) if one.workload == cell.label)
+    info = asdict(measurement)
+    del info["samples"]
+    info["flags"] = list(measurement.flags)
+    return info

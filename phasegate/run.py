@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phasegate.metric import Metric, Undefined, metric_named
+from phasegate.metric import Metric, Undefined, inter_chunk_latencies, metric_named
 from phasegate.session import Measurement
 from phasegate.timeline import Timeline
 from phasegate.workload import Cell, Planned, Workload
@@ -64,6 +64,25 @@ class WorkloadRun:
         return np.array([[column[block] for column in columns] for block in blocks], dtype=np.float64).reshape(
             len(blocks), len(cells)
         )
+
+    def cell(self, role: str) -> Cell:
+        """The first cell with that role.
+
+        Raises:
+            ValueError: no cell has it.
+        """
+        for cell in self.workload.cells:
+            if cell.role == role:
+                return cell
+        raise ValueError(f"{self.workload.name} has no role {role!r}; roles: {', '.join(self.workload.roles)}")
+
+    def cached_tokens(self, cell: Cell) -> list[int | None]:
+        """Per usable request of a cell the cached tokens that the server reported; None where it reported none."""
+        return [line.cached_tokens for line in self.timelines(cell) if line.status == "ok"]
+
+    def gaps(self) -> list[list[float]]:
+        """Per usable request the gaps between its token events, in seconds."""
+        return [inter_chunk_latencies(line) for line in self.timelines() if line.status == "ok" and line.sample_valid]
 
     def timelines(self, cell: Cell | None = None) -> list[Timeline]:
         """Timelines of one cell, or of all, in order of sending."""
