@@ -143,11 +143,35 @@ def _drain(address: str, request: bytes, streams: int) -> None:
             key.fileobj.close()
 
 
-def _line(run: Lateness) -> str:
+COLUMNS = (
+    "batching",
+    "streams",
+    "tokens/s each",
+    "whole",
+    "chunks",
+    "late p50 ms",
+    "p99 ms",
+    "worst ms",
+    "TPOT error p50",
+    "CPU µs a chunk",
+)
+
+
+def _cells(run: Lateness) -> tuple[str, ...]:
     return (
-        f"| {run.batching} | {run.streams} | {run.pace:g} | {run.whole} | {run.chunks} | {run.p50 * 1e3:.2f} | {run.p99 * 1e3:.2f} "
-        f"| {run.worst * 1e3:.2f} | {run.tpot_error:+.3%} | {run.cpu_per_chunk * 1e6:.0f} |"
+        run.batching,
+        str(run.streams),
+        f"{run.pace:g}",
+        str(run.whole),
+        str(run.chunks),
+        *(f"{seconds * 1e3:.2f}" for seconds in (run.p50, run.p99, run.worst)),
+        f"{run.tpot_error:+.3%}",
+        f"{run.cpu_per_chunk * 1e6:.0f}",
     )
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -159,13 +183,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    print(
-        "| batching | streams | tokens/s each | whole | chunks | late p50 ms | p99 ms | worst ms | TPOT error p50 | CPU µs a chunk |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print(_row(COLUMNS))
+    print(_row(["---"] * len(COLUMNS)))
     for name in options.batching:
         for streams in options.streams:
-            print(_line(measure(Batching(name), streams, options.tokens)), flush=True)
+            print(_row(_cells(measure(Batching(name), streams, options.tokens))), flush=True)
     return 0
 
 
