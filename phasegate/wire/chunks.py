@@ -7,14 +7,13 @@ what is not of the expected type is not there.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from phasegate.timeline import Channel, Ending, Recording, TokenEvent
 from phasegate.wire.deltas import pieces
-from phasegate.wire.messages import clean, of_payload
-from phasegate.wire.numbers import count
+from phasegate.wire.messages import WORDLESS, clean, of_payload
+from phasegate.wire.numbers import count, readings, writable
 from phasegate.wire.sse import Event, EventParser
 from phasegate.wire.usage import Ledger, listed_tokens, reports_in
 
@@ -119,13 +118,14 @@ class StreamedAnswer:
     def take(self, event: Event) -> None:
         """Read one event."""
         self.events += 1
-        if not event.data.strip():
+        text = event.data.strip()
+        if not text:
             return
-        if event.data.strip() == DONE:
+        if text == DONE:
             self.done_at = event.at
             return
         try:
-            payload = json.loads(event.data)
+            payload = json.loads(text)
         except (ValueError, RecursionError):
             payload = None
         if isinstance(payload, dict):
@@ -139,7 +139,7 @@ class StreamedAnswer:
         if _is_error(event.type, payload):
             self._fail(of_payload(payload))
         if self.model is None and payload.get("model") and isinstance(payload["model"], str):
-            self.model = payload["model"]
+            self.model = writable(payload["model"])
         found = payload.get("choices")
         choices = [choice for choice in found if isinstance(choice, dict)] if isinstance(found, list) else []
         running = None
@@ -157,7 +157,7 @@ class StreamedAnswer:
             state = self.choices[index] = Choice()
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
-            state.finish_reason = reason
+            state.finish_reason = writable(reason)
             if reason in BROKEN_FINISHES:
                 self._fail(f"the server ended the answer with finish_reason {clean(reason)!r}")
         listed = listed_tokens(choice)
@@ -171,23 +171,19 @@ class StreamedAnswer:
 
     def _add(self, at: float, index: int, output: list[tuple[Channel, str]], proven: int | None) -> None:
         for channel, text in output:
-            self.tokens.append(TokenEvent(at, channel, text, index, proven if len(output) == 1 else None))
+            self.tokens.append(TokenEvent(at, channel, writable(text), index, proven if len(output) == 1 else None))
 
     def _take_timings(self, timings: object) -> None:
-        """llama.cpp's own clock readings. Only finite numbers are readings."""
-        if not isinstance(timings, dict):
-            return
-        self.timings = {
-            key: value
-            for key, value in timings.items()
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-        }
-        if self.ledger.cached is None:
-            self.ledger.cached = count(timings.get("cache_n"))
+        """llama.cpp's own clock readings; its cached tokens stand where usage tells none."""
+        found = readings(timings)
+        if found:
+            self.timings = dict(found)
+            if self.ledger.cached is None:
+                self.ledger.cached = count(found.get("cache_n"))
 
     def _fail(self, message: str) -> None:
         if self.error is None:
-            self.error = message or "the server reported an error without a word about it"
+            self.error = message or WORDLESS
 
 
 def read_stream(recording: Recording) -> StreamedAnswer:

@@ -14,6 +14,8 @@ LONGEST = 500
 
 HIDDEN = "[hidden]"
 
+WORDLESS = "the server reported an error without a word about it"
+
 _SECRETS = (
     re.compile(r"(?i)(\b(?:bearer|basic)\s+)[^\s\"',;]+"),
     re.compile(
@@ -57,7 +59,10 @@ def of_body(body: bytes) -> str:
 
 
 def of_payload(payload: Mapping[str, Any]) -> str:
-    """The message of an error object: OpenAI's, vLLM's, FastAPI's or a bare one, with the parameter it names."""
+    """The message of an error object: OpenAI's, vLLM's, FastAPI's or a bare one, with the parameter it names.
+
+    Empty where the object holds no words.
+    """
     error = payload.get("error")
     if isinstance(error, Mapping):
         payload = error

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from phasegate.timeline import Ending, Recording
 from phasegate.wire.chunks import StreamedAnswer
-from phasegate.wire.messages import clean, of_body, of_payload, parse
+from phasegate.wire.messages import WORDLESS, clean, of_body, of_payload, parse
 
 ERROR_KINDS: dict[str, str] = {
     "http_<status>": "The server answered with that HTTP status instead of 200.",
@@ -77,7 +77,7 @@ def _without_events(recording: Recording) -> Outcome:
     payload = parse(body.decode("utf-8", "replace")) if body[:1] == b"{" else None
     if isinstance(payload, dict):
         if payload.get("error") or payload.get("object") == "error":
-            return _error("stream_error", of_payload(payload))
+            return _error("stream_error", of_payload(payload) or WORDLESS)
         asked = "a stream was asked for, but the server answered with one JSON body"
         return _error("not_streaming", f"{asked} ({content_type}): is streaming off in the server or a proxy?")
     if not body:
