@@ -253,7 +253,8 @@ def _tolerance(value: Any) -> float:
 def _duration(value: Any) -> float:
     if value == 0 and not isinstance(value, bool):
         return 0.0
-    return parse_duration(text(value), source="")
+    # 200 * 1e-6 is not the float nearest to 0.0002; a picosecond is far below any clock.
+    return round(parse_duration(text(value), source=""), 12)
 
 
 def _percentile(value: Any) -> float:
