@@ -1,8 +1,7 @@
 """Starts the simulator: ``python -m phasegate.engines.simulator --config JSON [--port 0]``.
 
 Prints one line of JSON with its address when it is ready, and serves until SIGTERM or until the process that
-started it is gone. The API key, if there is to be one, comes in the environment variable `process.KEY_VARIABLE`:
-everybody on a machine can read a command line.
+started it is gone. The API key, if there is to be one, comes in the environment variable `KEY_VARIABLE`.
 """
 
 from __future__ import annotations
@@ -20,9 +19,8 @@ from pathlib import Path
 
 from phasegate.engines.orphan import end_with_parent
 from phasegate.engines.simulator.clock import punctual_loop
-from phasegate.engines.simulator.config import SimulatorConfig, SimulatorConfigError
+from phasegate.engines.simulator.config import KEY_VARIABLE, SimulatorConfig, SimulatorConfigError
 from phasegate.engines.simulator.connection import Connection
-from phasegate.engines.simulator.process import KEY_VARIABLE
 from phasegate.engines.simulator.service import ENGINE_NAME, Service
 
 BACKLOG = 4_096

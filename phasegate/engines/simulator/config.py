@@ -18,6 +18,10 @@ from phasegate.engines.simulator.faults import Fault, FaultRule
 
 E = TypeVar("E", bound=enum.Enum)
 
+KEY_VARIABLE = "PHASEGATE_SIMULATOR_API_KEY"
+"""The environment variable with the server's API key. It is no setting, so that it stands in no file and no command
+line, which everybody on a machine can read."""
+
 
 class SimulatorConfigError(ValueError):
     """A setting that cannot be used. The message is one line for the user."""

@@ -8,10 +8,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from phasegate.engines.simulator.config import SimulatorConfig
+from phasegate.engines.base import EngineError
+from phasegate.engines.identity import ServerIdentity, this_host
+from phasegate.engines.simulator.config import SimulatorConfig, SimulatorConfigError
 from phasegate.engines.simulator.process import SimulatorProcess, SimulatorProcessError
 from phasegate.engines.simulator.truth import Truth, read_log
 from phasegate.words import COMMON_WORDS
+
+IDENTIFYING = (
+    "speed template_tokens context_limit batching chunked_prefill step_token_budget max_sequences kv_capacity_tokens "
+    "full_kv cache cache_block_tokens draft_tokens"
+).split()
+"""Settings that an operator chooses and that belong to the engine's identity. Costs, factors, noise and faults do not:
+they stand for what another version of the same engine, or chance, would change."""
 
 
 class SimulatorEngine:
@@ -34,6 +43,18 @@ class SimulatorEngine:
         self.log_path = log_path
         self._api_key = api_key
         self._process: SimulatorProcess | None = None
+
+    @classmethod
+    def from_words(cls, text: str, *, api_key: str | None = None, log_path: Path | None = None) -> SimulatorEngine:
+        """An engine with settings such as ``"prefill_factor=1.2 cache=off"``.
+
+        Raises:
+            EngineError: a setting is unknown or cannot be used.
+        """
+        try:
+            return cls(SimulatorConfig.from_words(text), api_key=api_key, log_path=log_path)
+        except SimulatorConfigError as error:
+            raise EngineError(str(error)) from None
 
     def __enter__(self) -> SimulatorEngine:
         self.start()
@@ -103,6 +124,19 @@ class SimulatorEngine:
         if self._process is not None:
             self.stop()
             self.start()
+
+    def identity(self) -> ServerIdentity:
+        """What the running server tells of itself; its hardware is called simulated, because no hardware shows."""
+        told = self._object("/props")
+        return ServerIdentity(
+            engine=str(told["engine"]),
+            version=str(told["version"]),
+            model=self.model,
+            settings={name: told["settings"][name] for name in IDENTIFYING},
+            hardware="simulated",
+            host=this_host(),
+            sources={"engine": "/props", "version": "/props", "settings": "/props", "hardware": "the engine's nature"},
+        )
 
     def reset_prefix_cache(self) -> bool:
         """Forget cached prompts; True, because the simulator always can."""

@@ -19,17 +19,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from phasegate.engines.simulator.config import SimulatorConfig
-
-KEY_VARIABLE = "PHASEGATE_SIMULATOR_API_KEY"
-"""The environment variable with the API key: everybody on a machine can read a command line."""
+from phasegate.engines.base import EngineError
+from phasegate.engines.simulator.config import KEY_VARIABLE, SimulatorConfig
 
 START_SECONDS = 30.0
 STOP_SECONDS = 3.0
 ASK_SECONDS = 30.0
 
 
-class SimulatorProcessError(RuntimeError):
+class SimulatorProcessError(EngineError):
     """The simulator did not do what was asked of it. The message is one line."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from phasegate.engines.base import Engine, EngineError
 from phasegate.engines.simulator.config import CacheMode, SimulatorConfig, SimulatorConfigError
 from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.engines.simulator.process import SimulatorProcessError
@@ -94,3 +95,26 @@ def test_the_key_is_not_in_the_repr() -> None:
     """Nor in that of its settings."""
     engine = SimulatorEngine(CONFIG, api_key="not-a-real-key")
     assert "not-a-real-key" not in repr(engine) + repr(vars(engine)["config"])
+
+
+def test_it_is_an_engine_of_the_suite(engine: SimulatorEngine) -> None:
+    """By the suite's own definition, for the type checker and at run time."""
+    as_engine: Engine = engine
+    assert isinstance(as_engine, Engine)
+
+
+def test_it_says_what_it_is(engine: SimulatorEngine) -> None:
+    """A planted slowdown does not change its identity, a chosen setting does."""
+    plain = engine.identity()
+    assert (plain.engine, plain.model, plain.hardware) == ("phasegate-simulator", "simulated", "simulated")
+    engine.reconfigure(prefill_factor=1.5)
+    assert engine.identity() == plain
+    engine.reconfigure(max_sequences=2)
+    assert engine.identity().settings != plain.settings
+
+
+def test_settings_come_as_words_too() -> None:
+    """And a mistake in them is an error of the engine."""
+    assert SimulatorEngine.from_words("decode_factor=1.5 cache=off").config.decode_factor == 1.5
+    with pytest.raises(EngineError, match="did you mean 'cache'"):
+        SimulatorEngine.from_words("cahce=off")
