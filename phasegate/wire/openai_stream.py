@@ -42,7 +42,7 @@ def decode(recording: Recording) -> Timeline:
         tokens=_token_events(answer),
         output_tokens=output_tokens,
         token_source=source,
-        output_tokens_estimate=answer.output_events or None if output_tokens is None else None,
+        output_tokens_estimate=len(answer.tokens) or None if output_tokens is None else None,
         prompt_tokens=answer.ledger.prompt,
         cached_tokens=answer.ledger.cached,
         reasoning_tokens=answer.ledger.reasoning,

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from phasegate.load.answer import unframe
 from phasegate.timeline import Read, Recording
 from phasegate.wire.openai_stream import decode
 from phasegate.wire.sse import Event, EventParser
@@ -97,6 +98,23 @@ def test_each_event_has_the_moment_of_the_read_that_completed_it(name: str, data
     ends = [event.at for event in _parsed((body[place : place + 1], float(place)) for place in range(len(body)))[0]]
     events = _parsed(pieces)[0]
     assert [event.at for event in events] == [float(bisect.bisect_right(places, end)) for end in ends]
+
+
+@given(name=st.sampled_from(sorted(CAPTURES)), data=st.data())
+@settings(max_examples=100, deadline=None)
+def test_cuts_of_the_sockets_own_bytes_leave_the_timeline_the_same(name: str, data: st.DataObject) -> None:
+    """Also inside the response head, a chunk size, or the line end after a chunk."""
+    capture = CAPTURES[name]
+    places = data.draw(st.lists(st.integers(0, len(capture.wire)), max_size=12))
+    moments, pieces, start = [], [], 0
+    for at, piece in zip(capture.moments, capture.pieces, strict=True):
+        inside = sorted(place - start for place in places if start < place < start + len(piece))
+        for left, right in itertools.pairwise([0, *inside, len(piece)]):
+            moments.append(at)
+            pieces.append(piece[left:right])
+        start += len(piece)
+    answer = unframe(moments, pieces)
+    assert decode(replace(capture.recording(), reads=answer.reads)) == decode(capture.recording())
 
 
 def test_the_comparison_sees_a_parser_that_forgets_at_a_cut() -> None:
