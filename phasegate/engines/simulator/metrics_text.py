@@ -18,6 +18,7 @@ def render(truths: Sequence[Truth], timetable: Timetable, cache: PrefixCache, sp
     values = {
         "requests_running": ("gauge", timetable.running),
         "requests_waiting": ("gauge", timetable.waiting),
+        "kv_cache_tokens": ("gauge", timetable.kv_tokens),
         "prefix_cache_queries_total": ("counter", cache.queries),
         "prefix_cache_hits_total": ("counter", cache.hits),
         "requests_total": ("counter", len(truths)),

@@ -159,6 +159,11 @@ class Scheduler:
         """Requests that wait for one."""
         return len(self._waiting)
 
+    @property
+    def kv_tokens(self) -> int:
+        """Tokens in the KV memory."""
+        return sum(job.context for job in self._running)
+
     def arrive(self, arrival: Arrival) -> Course:
         """See `timetable.Timetable`."""
         constant = self._config.ttft_constant_seconds

@@ -23,6 +23,10 @@ class Timetable(Protocol):
     def waiting(self) -> int:
         """Requests that have arrived and not begun."""
 
+    @property
+    def kv_tokens(self) -> int:
+        """Tokens in the KV memory."""
+
     def arrive(self, arrival: Arrival) -> Course:
         """Take a request; arrivals come in the order of their moments."""
 
@@ -55,6 +59,11 @@ class LoopForEach:
     def waiting(self) -> int:
         """See `Timetable`: nobody ever waits."""
         return 0
+
+    @property
+    def kv_tokens(self) -> int:
+        """See `Timetable`."""
+        return sum(loop.kv_tokens for loop in self._loops.values())
 
     def arrive(self, arrival: Arrival) -> Course:
         """See `Timetable`."""

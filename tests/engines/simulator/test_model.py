@@ -172,6 +172,19 @@ def test_only_preemption_throws_requests_out() -> None:
         assert any(course.preemptions for course in courses) is expected
 
 
+@pytest.mark.parametrize("full_kv", list(FullKv))
+def test_the_kv_memory_never_holds_more_than_it_can(full_kv: FullKv) -> None:
+    """Looked at after every step."""
+    timetable = timetable_for(SMALL_KV.changed(full_kv=full_kv, draft_tokens=2))
+    for number in range(1, 17):
+        timetable.arrive(arrival(number, prompt=200, output=100))
+    held = []
+    while timetable.next_at() < NEVER:
+        timetable.advance(timetable.next_at())
+        held.append(timetable.kv_tokens)
+    assert 600 < max(held) <= SMALL_KV.kv_capacity_tokens
+
+
 def test_a_queue_shows_in_ttft_and_not_in_tpot() -> None:
     """Above the limit of places, requests wait before prefill."""
     config = QUIET.changed(max_sequences=4)
