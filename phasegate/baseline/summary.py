@@ -1,4 +1,4 @@
-"""The summary fields that pytest-benchmark's tables show, by its own definitions (quartiles by halves, Tukey fences)."""
+"""The summary fields of pytest-benchmark's tables, by its own definitions (quartiles by halves, Tukey fences)."""
 
 from __future__ import annotations
 

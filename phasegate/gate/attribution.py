@@ -27,8 +27,9 @@ def attribute(baseline: Side, candidate: Side, workload: str) -> str | None:
     total, before = prefill + decode, sum(spans[0])
     word = "longer" if total >= 0 else "shorter"
     return (
-        f"{workload}: a request takes {format_seconds(abs(total))} {word} ({format_percent(total / before, signed=True)} "
-        f"of {format_seconds(before)}): prefill {_signed(prefill)}, decode {_signed(decode)}"
+        f"{workload}: a request takes {format_seconds(abs(total))} {word} "
+        f"({format_percent(total / before, signed=True)} of {format_seconds(before)}): "
+        f"prefill {_signed(prefill)}, decode {_signed(decode)}"
     )
 
 

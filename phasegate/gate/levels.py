@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from phasegate.gate.slo import nearest_rank
 from phasegate.session import Measurement, Session
+from phasegate.stats.percentile import nearest_rank
 
 Key = tuple[str, str]
 """(workload, metric as the sessions name it)"""
@@ -57,9 +57,7 @@ def level_of(samples: Sequence[float], percentile: float) -> float:
     """A session's percentile of its samples: the median interpolated, any other by nearest rank."""
     if percentile == 50.0:
         return statistics.median(samples)
-    found = nearest_rank(samples, 0, percentile)
-    assert found is not None, "a level needs samples"
-    return found
+    return nearest_rank(samples, percentile)
 
 
 def ratio_of(new: float | None, old: float | None) -> float | None:

@@ -21,15 +21,15 @@ class Lever:
 
 LEVERS: Mapping[str, tuple[Lever, ...]] = {
     "prefill": (
-        Lever("prompt (prefix) caching", "helps only the tokens a prompt shares with an earlier one; decode stays as it is"),
+        Lever("prompt (prefix) caching", "helps only tokens shared with an earlier prompt; decode stays as it is"),
         Lever("shorter prompts", "changes what the model is asked; the cost of each remaining token stays"),
-        Lever("FlashAttention or another fused attention kernel", "gains little on short prompts, and nothing in the weights"),
+        Lever("FlashAttention or another fused attention kernel", "gains little on short prompts"),
         Lever("chunked prefill", "keeps other streams moving meanwhile; a lone request's TTFT does not improve"),
         Lever("more compute (larger batch of the prompt, tensor parallelism)", "does not help where prompts queue"),
     ),
     "decode": (
         Lever("fewer output tokens", "changes the answer; the time per token stays as it is"),
-        Lever("speculative decoding or multi-token prediction", "pays only while drafts are accepted; idle compute needed"),
+        Lever("speculative decoding or multi-token prediction", "pays only while drafts are accepted"),
         Lever("quantized weights or KV cache", "changes the model's output; prefill, bound by compute, gains less"),
         Lever("a smaller model", "is another model; its quality must be judged apart"),
         Lever("more memory bandwidth", "does not help prefill, which is bound by compute"),

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phasegate.gate.facts import facts_of, known_metrics
+from phasegate.stats.percentile import nearest_rank
 from phasegate.units import format_percent, format_seconds, parse_duration
 
 _PERCENTILE = re.compile(r"^p(\d{1,2}(?:\.\d+)?)$")
@@ -119,7 +120,9 @@ def attainment(objective: Objective, samples: Sequence[float], failed: int) -> A
     kept = sum(1 for value in samples if value <= objective.limit)
     sent = len(samples) + failed
     low, high = wilson(kept, sent)
-    return Attainment(kept, sent, low, high, nearest_rank(samples, failed, objective.percentile))
+    return Attainment(
+        kept, sent, low, high, nearest_rank(samples, objective.percentile, failed=failed) if sent else None
+    )
 
 
 def wilson(kept: int, sent: int) -> tuple[float, float]:
@@ -130,21 +133,6 @@ def wilson(kept: int, sent: int) -> tuple[float, float]:
     middle = share + z2 / (2 * sent)
     half = Z_95 * math.sqrt(share * (1 - share) / sent + z2 / (4 * sent**2))
     return max(0.0, (middle - half) / (1 + z2 / sent)), min(1.0, (middle + half) / (1 + z2 / sent))
-
-
-def nearest_rank(samples: Sequence[float], failed: int, percentile: float) -> float | None:
-    """Percentile by nearest rank over all requests, failures as infinity; None without requests."""
-    count = len(samples) + failed
-    if count == 0:
-        return None
-    rank = max(1, math.ceil(percentile / 100 * count - 1e-9))
-    return sorted(samples)[rank - 1] if rank <= len(samples) else math.inf
-
-
-def values_needed(percentile: float) -> int:
-    """How many values a percentile needs to differ from the extreme: 20 for p95, 100 for p99, 2 for p50."""
-    tail = min(percentile, 100 - percentile)
-    return math.ceil(100 / tail - 1e-9)
 
 
 def describe(objective: Objective, found: Attainment) -> str:

@@ -1,0 +1,121 @@
+"""One side of a comparison from a path: a file, a folder of files, or a folder of runs; the tool is found out.
+
+What a file is follows from what it holds, not from its name, because people rename result files. Nothing in a folder
+that looks like a result is skipped: a gate that leaves out what it cannot read would judge less than it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from phasegate.baseline.session_file import InvalidBaselineError, load_json, parse_session
+from phasegate.baseline.store import session_paths
+from phasegate.gate.facts import MetricFacts
+from phasegate.interop import aiperf, csv_table, guidellm, sglang_bench, vllm_bench
+from phasegate.interop.result import UnreadableResultError, json_lines
+from phasegate.session import Session
+
+KNOWN = (
+    "a session file of phasegate, CSV with session,workload,metric,value, or a result of vLLM bench serve, "
+    "SGLang bench_serving, AIPerf or GuideLLM"
+)
+
+_SUFFIXES = (".json", ".jsonl", ".csv")
+_AIPERF_RECORDS = "profile_export.jsonl"
+
+
+def read_side(path: Path, *, paired: bool = False, declared: Mapping[str, MetricFacts] | None = None) -> list[Session]:
+    """All sessions that a path holds, oldest first; empty for a folder without result files.
+
+    Args:
+        path: an existing file or folder.
+        paired: read tables by their ``block`` column.
+        declared: metrics that a policy names.
+
+    Raises:
+        UnreadableResultError: a file cannot be used; the message is one line that names it.
+    """
+    sessions: list[Session] = []
+    for file in _files(path):
+        sessions += read_file(file, paired=paired, declared=declared)
+    repeated = {
+        one.session_id for one in sessions if sum(1 for two in sessions if two.session_id == one.session_id) > 1
+    }
+    if repeated:
+        raise UnreadableResultError(f"{path}: the session {sorted(repeated)[0]!r} is in it twice")
+    return sorted(sessions, key=lambda one: one.recorded_at)
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    found = set(session_paths(path)) | {one for one in path.iterdir() if one.suffix in _SUFFIXES and _visible(one)}
+    if path / _AIPERF_RECORDS in found:
+        # The other files in a folder of AIPerf are summaries and inputs of the same run.
+        return [path / _AIPERF_RECORDS]
+    if not found:
+        found = set(path.glob(f"*/{_AIPERF_RECORDS}"))
+    if not found and any(session_paths(one) for one in path.iterdir() if one.is_dir()):
+        raise UnreadableResultError(f"{path}: holds folders of sessions; name one of them")
+    return sorted(found)
+
+
+def _visible(path: Path) -> bool:
+    return path.is_file() and not path.name.startswith(".")
+
+
+def read_file(path: Path, *, paired: bool = False, declared: Mapping[str, MetricFacts] | None = None) -> list[Session]:
+    """The sessions in one file.
+
+    Raises:
+        UnreadableResultError: it cannot be read, is of no known kind, or holds something unusable.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UnreadableResultError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UnreadableResultError(f"{path}: not text in UTF-8 (byte {error.start})") from None
+    try:
+        if path.suffix == ".csv" or not text.lstrip().startswith(("{", "[")):
+            return csv_table.read(text, str(path), paired=paired, declared=declared)
+        return _read_json(text, path)
+    except InvalidBaselineError as error:
+        raise UnreadableResultError(str(error)) from None
+
+
+def _read_json(text: str, path: Path) -> list[Session]:
+    source, stem = str(path), _session_id(path)
+    if path.suffix == ".jsonl":
+        return _read_lines(list(json_lines(text, source, load_json)), source, stem)
+    document = load_json(text, source)
+    if isinstance(document, dict) and "phasegate" in document:
+        return [parse_session(text, source)]
+    if vllm_bench.recognises(document):
+        return [vllm_bench.read(document, source, stem)]
+    if guidellm.recognises(document):
+        return [guidellm.read(document, source, stem)]
+    if aiperf.recognises_summary(document):
+        return [aiperf.read_summary(document, source, stem)]
+    if sglang_bench.recognises(document):
+        return [sglang_bench.read(document, source, stem)]
+    raise UnreadableResultError(f"{source}: not a result file that phasegate knows: it reads {KNOWN}")
+
+
+def _session_id(path: Path) -> str:
+    # Runs of AIPerf all carry one file name; their folders tell them apart.
+    return path.parent.name if path.name == _AIPERF_RECORDS else path.stem
+
+
+def _read_lines(lines: list[tuple[int, Any]], source: str, stem: str) -> list[Session]:
+    documents = [document for _, document in lines]
+    if not documents:
+        raise UnreadableResultError(f"{source}: the file is empty; nothing was measured")
+    if all(aiperf.recognises_record(document) for document in documents):
+        return [aiperf.read_records(lines, source, stem)]
+    for tool in (sglang_bench, vllm_bench):
+        if all(tool.recognises(document) for document in documents):
+            return [tool.read(document, f"{source}: line {n}", f"{stem}:{n}") for n, document in lines]
+    raise UnreadableResultError(f"{source}: not a result file that phasegate knows: it reads {KNOWN}")
