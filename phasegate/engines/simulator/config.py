@@ -22,6 +22,13 @@ KEY_VARIABLE = "PHASEGATE_SIMULATOR_API_KEY"
 """The environment variable with the server's API key. It is no setting, so that it stands in no file and no command
 line, which everybody on a machine can read."""
 
+IDENTIFYING = (
+    "speed template_tokens context_limit batching chunked_prefill step_token_budget max_sequences kv_capacity_tokens "
+    "full_kv cache cache_block_tokens draft_tokens"
+).split()
+"""Settings that an operator chooses and that belong to the engine's identity. Costs, factors, noise and faults do not:
+they stand for what another version of the same engine, or chance, would change."""
+
 
 class SimulatorConfigError(ValueError):
     """A setting that cannot be used. The message is one line for the user."""
@@ -196,6 +203,11 @@ class SimulatorConfig:
             SimulatorConfigError: an unknown setting, or a value that cannot be used.
         """
         return replace(self, **_converted(changes))
+
+    def identifying(self) -> dict[str, Any]:
+        """The settings named in `IDENTIFYING`, as plain values."""
+        plain = json.loads(self.to_json())
+        return {name: plain[name] for name in IDENTIFYING}
 
     def to_json(self) -> str:
         """The settings as one line of JSON; `from_json` reads it back."""

@@ -15,13 +15,6 @@ from phasegate.engines.simulator.process import SimulatorProcess, SimulatorProce
 from phasegate.engines.simulator.truth import Truth, read_log
 from phasegate.words import COMMON_WORDS
 
-IDENTIFYING = (
-    "speed template_tokens context_limit batching chunked_prefill step_token_budget max_sequences kv_capacity_tokens "
-    "full_kv cache cache_block_tokens draft_tokens"
-).split()
-"""Settings that an operator chooses and that belong to the engine's identity. Costs, factors, noise and faults do not:
-they stand for what another version of the same engine, or chance, would change."""
-
 
 class SimulatorEngine:
     """An engine whose true timing is known.
@@ -132,7 +125,7 @@ class SimulatorEngine:
             engine=str(told["engine"]),
             version=str(told["version"]),
             model=self.model,
-            settings={name: told["settings"][name] for name in IDENTIFYING},
+            settings=told["settings"],
             hardware="simulated",
             host=this_host(),
             sources={"engine": "/props", "version": "/props", "settings": "/props", "hardware": "the engine's nature"},

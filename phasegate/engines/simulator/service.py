@@ -169,9 +169,9 @@ class Service:
         return _json({"version": __version__, "engine": ENGINE_NAME})
 
     def props(self, _: HttpRequest) -> tuple[str, bytes]:
-        """Who answers, with every setting."""
-        settings = json.loads(self.config.to_json())
-        return _json({"engine": ENGINE_NAME, "version": __version__, "settings": settings})
+        """Who answers: the settings that identify it, and the whole configuration beside them."""
+        told = {"engine": ENGINE_NAME, "version": __version__, "settings": self.config.identifying()}
+        return _json({**told, "config": json.loads(self.config.to_json())})
 
     def models(self, _: HttpRequest) -> tuple[str, bytes]:
         """The one model."""

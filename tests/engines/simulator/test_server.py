@@ -133,7 +133,7 @@ def test_the_cache_is_reported_and_can_be_reset(simulator: SimulatorProcess) -> 
 def test_who_it_is(simulator: SimulatorProcess) -> None:
     """It never pretends to be another engine, and shows its settings."""
     assert _json(simulator, "/version")["engine"] == "phasegate-simulator"
-    assert SimulatorConfig.from_mapping(_json(simulator, "/props")["settings"]) == CONFIG
+    assert SimulatorConfig.from_mapping(_json(simulator, "/props")["config"]) == CONFIG
     assert _json(simulator, "/health") == {"status": "ok"}
 
 
