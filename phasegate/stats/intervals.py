@@ -1,0 +1,136 @@
+"""Intervals for a mean, a median and a proportion, exact at the small counts of one session.
+
+Every bound is one-sided at the confidence asked for, because laws are judged by one-sided tests: a pair of bounds
+at 95 % each is the "90 % interval" of two one-sided tests (Schuirmann 1987). The median's interval, which is for
+tables, is two-sided.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from phasegate.stats.percentile import percentile_interval
+
+POWER = 0.9
+"""Chance of a decision that `more_needed` plans for: common practice in sample-size planning."""
+
+MOST_NEEDED = 200
+"""`more_needed` never asks for more: an effect that needs more sits on its margin, and data will not move it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeanInterval:
+    """A mean with a lower and an upper bound, each one-sided at ``confidence``.
+
+    Attributes:
+        mean, low, high: in the unit of the values.
+        spread: standard deviation with n - 1.
+        n: number of values.
+        confidence: of each bound.
+    """
+
+    mean: float
+    low: float
+    high: float
+    spread: float
+    n: int
+    confidence: float
+
+    def scaled(self, factor: float) -> MeanInterval:
+        """The same interval in another unit; ``factor`` is positive."""
+        return MeanInterval(
+            self.mean * factor, self.low * factor, self.high * factor, self.spread * factor, self.n, self.confidence
+        )
+
+
+def mean_interval(values: Sequence[float] | NDArray[np.float64], alpha: float) -> MeanInterval:
+    """Student's interval for the mean of independent values, one per block.
+
+    ``alpha`` is the error probability of each bound. Robustness is the caller's: see `blocks.calmed`.
+
+    Raises:
+        ValueError: fewer than 2 values, or one that is not finite.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.size < 2 or not np.isfinite(array).all():
+        raise ValueError(f"an interval of a mean needs at least 2 finite values, got {array.tolist()}")
+    mean, spread = float(array.mean()), float(array.std(ddof=1))
+    half = float(stats.t.ppf(1 - alpha, array.size - 1)) * spread / math.sqrt(array.size)
+    return MeanInterval(mean, mean - half, mean + half, spread, int(array.size), 1 - alpha)
+
+
+def more_needed(interval: MeanInterval, boundaries: Sequence[float]) -> int:
+    """How many more values would probably move the interval off all boundaries that it now covers.
+
+    Plans with the present mean and spread for a power of 0.9; at least 1, at most `MOST_NEEDED`.
+    """
+    distance = min(abs(interval.mean - boundary) for boundary in boundaries)
+    alpha, z = 1 - interval.confidence, float(stats.norm.ppf(POWER))
+    for n in range(interval.n + 1, interval.n + MOST_NEEDED):
+        if (float(stats.t.ppf(1 - alpha, n - 1)) + z) * interval.spread <= distance * math.sqrt(n):
+            return n - interval.n
+    return MOST_NEEDED
+
+
+@dataclass(frozen=True, slots=True)
+class MedianInterval:
+    """A median with its two-sided, distribution-free interval.
+
+    Attributes:
+        median: in the unit of the values; the mean of the middle two for an even count.
+        low, high: order statistics that enclose the true median; infinite where there are too few values.
+        n: number of values.
+        confidence: two-sided.
+        warnings: what is missing, worded as a remedy.
+    """
+
+    median: float
+    low: float
+    high: float
+    n: int
+    confidence: float
+    warnings: tuple[str, ...] = ()
+
+
+def median_interval(values: Sequence[float], confidence: float = 0.95) -> MedianInterval:
+    """The median of some values and an interval that needs no assumption on their distribution.
+
+    Raises:
+        ValueError: there is no value, or one is NaN.
+    """
+    found = percentile_interval(values, 50, confidence=confidence)
+    return MedianInterval(
+        float(np.median(np.asarray(values, dtype=np.float64))), found.low, found.high, found.n, confidence,
+        found.warnings,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ProportionInterval:
+    """A share with bounds that are each one-sided at ``confidence`` (Clopper and Pearson 1934)."""
+
+    share: float
+    low: float
+    high: float
+    hits: int
+    n: int
+    confidence: float
+
+
+def proportion_interval(hits: int, n: int, alpha: float) -> ProportionInterval:
+    """The exact interval of a share; ``alpha`` is the error probability of each bound.
+
+    Raises:
+        ValueError: n is 0 or hits is outside 0..n.
+    """
+    if n < 1 or not 0 <= hits <= n:
+        raise ValueError(f"a share needs 0 <= hits <= n and n >= 1, got {hits} of {n}")
+    low = 0.0 if hits == 0 else float(stats.beta.ppf(alpha, hits, n - hits + 1))
+    high = 1.0 if hits == n else float(stats.beta.ppf(1 - alpha, hits + 1, n - hits))
+    return ProportionInterval(hits / n, low, high, hits, n, 1 - alpha)

@@ -1,0 +1,44 @@
+"""What the laws share: results, the refusal to judge too few blocks, and words for numbers."""
+
+from __future__ import annotations
+
+import math
+
+from phasegate.stats.blocks import MIN_BLOCKS
+from phasegate.stats.intervals import MOST_NEEDED, MeanInterval
+from phasegate.stats.outcome import LawResult, Outcome
+from phasegate.units import format_percent
+
+
+def too_few(law: str, n: int, unit: str, alpha: float) -> LawResult:
+    """The result where there are fewer blocks than any law is judged on."""
+    needed = MIN_BLOCKS - n
+    reason = f"{n} complete blocks are too few to judge; {remedy(n, needed)}"
+    return LawResult(law, Outcome.INCONCLUSIVE, reason, None, None, None, unit, 1 - alpha, n, needed)
+
+
+def remedy(n: int, needed: int | None) -> str:
+    """What to do about an undecided law: how many more blocks, and how many that makes."""
+    if needed is None:
+        return ""
+    if needed >= MOST_NEEDED:
+        return f"the estimate sits on the margin, and {MOST_NEEDED} more repetitions of each length may not decide it"
+    return f"measure {needed} more repetitions of each length ({n + needed} in all)"
+
+
+def sentence(*parts: str) -> str:
+    """Non-empty parts joined to one sentence."""
+    return "; ".join(part for part in parts if part)
+
+
+def percent(interval: MeanInterval) -> str:
+    """``+2.1 % [+0.3 %, +3.9 %]`` for an interval of fractions."""
+    low, mid, high = (format_percent(x, signed=True) for x in (interval.low, interval.mean, interval.high))
+    return f"{mid} [{low}, {high}]"
+
+
+def as_ratio(logs: MeanInterval) -> MeanInterval:
+    """An interval of log ratios as fractions: ratio - 1. The spread stays in logs."""
+    return MeanInterval(
+        math.expm1(logs.mean), math.expm1(logs.low), math.expm1(logs.high), logs.spread, logs.n, logs.confidence
+    )
