@@ -9,11 +9,11 @@ from __future__ import annotations
 import difflib
 import enum
 import json
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, TypeVar
 
+from phasegate.engines.simulator import checks
 from phasegate.engines.simulator.faults import Fault, FaultRule
 
 E = TypeVar("E", bound=enum.Enum)
@@ -283,11 +283,11 @@ def _rule(plain: object) -> FaultRule:
     values = dict(plain)
     values["fault"] = _member(Fault, values["fault"], "fault")
     for name, accepts, wanted in (
-        ("every", _whole(0), "a whole number"),
-        ("after_tokens", _whole(1), "a whole number of 1 or more"),
-        ("probability", _at_least(0), "a number from 0 to 1"),
-        ("seconds", _at_least(0), "a number of 0 or more"),
-        ("at", _list_of_whole, "a list of request numbers, counted from 1"),
+        ("every", checks.whole(0), "a whole number"),
+        ("after_tokens", checks.whole(1), "a whole number of 1 or more"),
+        ("probability", checks.at_least(0), "a number from 0 to 1"),
+        ("seconds", checks.at_least(0), "a number of 0 or more"),
+        ("at", checks.list_of_whole, "a list of request numbers, counted from 1"),
     ):
         if name in values and not accepts(values[name]):
             raise SimulatorConfigError(f"fault setting {name} is {values[name]!r}; it must be {wanted}")
@@ -311,37 +311,6 @@ def _member(kind: type[E], value: object, what: str) -> E:
         raise SimulatorConfigError(f"{what} is {value!r}; it must be one of {known}") from None
 
 
-def _number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _at_least(least: float) -> Callable[[Any], bool]:
-    return lambda value: _number(value) and value >= least
-
-
-def _above_zero(value: Any) -> bool:
-    return _number(value) and value > 0
-
-
-def _whole(least: int) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _list_of_whole(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and all(_whole(1)(item) for item in value)
-
-
-def _fraction(value: Any) -> bool:
-    return _number(value) and 0 <= value <= 1
-
-
-_Check = tuple[Callable[[Any], bool], str]
-_NOT_NEGATIVE: _Check = (_at_least(0), "a number of 0 or more")
-_POSITIVE: _Check = (_above_zero, "a number above 0")
-_COUNT: _Check = (_whole(0), "a whole number of 0 or more")
-_SIZE: _Check = (_whole(1), "a whole number of 1 or more")
-_CHANCE: _Check = (_fraction, "a fraction from 0 to 1")
-
 _ENUMS: Mapping[str, type[enum.Enum]] = {
     "batching": Batching,
     "full_kv": FullKv,
@@ -350,37 +319,33 @@ _ENUMS: Mapping[str, type[enum.Enum]] = {
 }
 
 
-def _is_member(kind: type[enum.Enum]) -> _Check:
-    return (lambda value: isinstance(value, kind), f"a {kind.__name__}")
-
-
-_CHECKS_BY_KIND: tuple[tuple[_Check, str], ...] = (
+_CHECKS_BY_KIND: tuple[tuple[checks.Check, str], ...] = (
     (
-        _NOT_NEGATIVE,
+        checks.NOT_NEGATIVE,
         "kv_seconds_per_token sequence_seconds attention_seconds_per_token_pair request_overhead_seconds "
         "network_seconds network_jitter_seconds draft_seconds prefill_cv decode_cv step_cv session_prefill_cv "
         "session_decode_cv tpot_growth_seconds pause_seconds stall_seconds",
     ),
     (
-        _POSITIVE,
+        checks.POSITIVE,
         "speed step_seconds prefill_tokens_per_second cache_slower_factor bad_session_factor prefill_factor "
         "decode_factor",
     ),
-    (_COUNT, "seed session template_tokens draft_tokens pause_at_token stall_every_tokens"),
+    (checks.COUNT, "seed session template_tokens draft_tokens pause_at_token stall_every_tokens"),
     (
-        _SIZE,
+        checks.SIZE,
         "context_limit default_max_tokens step_token_budget max_sequences kv_capacity_tokens cache_block_tokens "
         "cache_capacity_tokens",
     ),
-    (_CHANCE, "eos_probability draft_acceptance bad_session_probability"),
+    (checks.CHANCE, "eos_probability draft_acceptance bad_session_probability"),
 )
 
-_CHECKS: Mapping[str, _Check] = {
+_CHECKS: Mapping[str, checks.Check] = {
     **{name: check for check, names in _CHECKS_BY_KIND for name in names.split()},
-    **{name: _is_member(kind) for name, kind in _ENUMS.items()},
-    "drift_per_request": (_number, "a number"),
-    "ttft_constant_seconds": (lambda value: value is None or _at_least(0)(value), "null or a number of 0 or more"),
-    "chunked_prefill": (lambda value: isinstance(value, bool), "true or false"),
-    "model": (lambda value: isinstance(value, str) and bool(value), "a name"),
+    **{name: checks.is_member(kind) for name, kind in _ENUMS.items()},
+    "drift_per_request": checks.NUMBER,
+    "ttft_constant_seconds": checks.OPTIONAL,
+    "chunked_prefill": checks.SWITCH,
+    "model": checks.NAME,
     "faults": (lambda value: isinstance(value, tuple), "a list of rules"),
 }
