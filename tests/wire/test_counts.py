@@ -120,10 +120,19 @@ def test_a_count_that_cannot_be_all_tokens_is_flagged(counts: dict[str, Any]) ->
 
 
 def test_a_running_count_that_shrinks_is_flagged() -> None:
-    """Tokens cannot be taken back."""
-    line = line_of(said("a", usage={"completion_tokens": 5}), said("b"), STOP, usage(2), DONE)
+    """Tokens cannot be taken back, and no event holds fewer than none."""
+    line = line_of(said("a", usage={"completion_tokens": 5}), said("b", usage={"completion_tokens": 2}), STOP, DONE)
     assert "usage_inconsistent" in line.flags
     assert line.output_tokens == 2
+    assert [item.tokens for item in line.tokens] == [5, None]
+
+
+def test_a_chunk_inside_a_token_holds_no_whole_token() -> None:
+    """One token in two chunks: proven zero, and no latency per token can be told."""
+    frames = [said(text, usage={"completion_tokens": tokens}) for text, tokens in (("Hel", 1), ("lo", 1), ("!", 2))]
+    line = line_of(*frames, STOP, DONE)
+    assert [item.tokens for item in line.tokens] == [1, 0, 1]
+    assert per_token_latencies(line) is None
 
 
 def test_fewer_counted_than_listed_tokens_are_flagged() -> None:

@@ -44,6 +44,18 @@ def test_an_answer_that_was_over_stays_over(ending: Ending) -> None:
     assert line.stream_end == 5.0
 
 
+def test_a_finish_reason_does_not_save_a_connection_that_was_lost_before_done() -> None:
+    """Usage may have been on its way; only the end of the body or [DONE] ends the answer."""
+    for ending, kind in ((Ending.INCOMPLETE, "connection_lost"), (Ending.IDLE_TIMEOUT, "idle_timeout")):
+        assert line_of(said("a"), STOP, ending=ending).error_kind == kind
+
+
+def test_tokens_that_nobody_saw_make_an_empty_answer_without_remarks_on_chunks() -> None:
+    """Four counted, none shown: no chunk held several."""
+    line = line_of(STOP, usage(4), DONE)
+    assert (line.status, line.output_tokens, line.flags, line.sample_valid) == ("empty", 4, (), False)
+
+
 def test_no_response_at_all_is_told_from_a_short_one() -> None:
     """Refused; closed without a head; nothing but an empty body."""
     refused = line_of(status=None, content_type=None, ending=Ending.CONNECT_FAILED, detail="Connection refused")
