@@ -13,6 +13,7 @@ import gc
 import json
 import os
 import resource
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -21,6 +22,7 @@ from time import monotonic
 import httpx2
 from openai import AsyncOpenAI, DefaultAioHttpClient
 
+from phasegate.load import reactor
 from phasegate.load.client import Client
 from phasegate.load.closed import run_closed
 from phasegate.load.request import Request
@@ -169,6 +171,16 @@ def _ours(url: str, count: int) -> Report:
     return Report(seen, result.health.cpu_seconds, grown * 1024)
 
 
+def _ours_without_kernel_stamps(url: str, count: int) -> Report:
+    """What our client would be on a system whose kernel gives no receive stamps."""
+
+    def none(sock: socket.socket) -> bool:  # noqa: ARG001
+        return False
+
+    reactor._wants_stamps = none
+    return _ours(url, count)
+
+
 def _timeout() -> httpx2.Timeout:
     return httpx2.Timeout(120)
 
@@ -176,6 +188,7 @@ def _timeout() -> httpx2.Timeout:
 READERS: dict[str, Callable[[str, int], Report]] = {
     "bare": lambda url, n: asyncio.run(_bare(url, n)),
     "ours": _ours,
+    "ours, no kernel stamps": _ours_without_kernel_stamps,
     "openai-loop-httpx2": lambda url, n: asyncio.run(
         _openai(url, n, _loop, httpx2.AsyncClient(limits=_limits(n), timeout=_timeout()))
     ),

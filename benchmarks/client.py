@@ -10,9 +10,12 @@ process of its own; readers take turns.
 
 Both truths are taken on the same monotonic clock: leaving just before the server's ``send``, reaching by the
 kernel's receive stamp. The clock starts at the write for the bare reader and ours, and at the call for the
-library loops, which is where their users start it. TPOT error is the absolute relative error of
-(last - first) / (tokens - 1) of a request. CPU is the process's over the window, by token chunks; what ours
-spends before its window on building requests is printed below the table. Medians over the runs.
+library loops, which is where their users start it (so theirs holds the building of the request and, as all
+start together, the waiting for each other's). TPOT error is the absolute relative error of
+(last - first) / (tokens - 1) of a request. CPU is the process's from the first send to the last end, by token
+chunks. Bare and ours have built their requests and opened their connections before that; the library loops do
+both inside, as they do for their users. Memory is the growth of the peak, by streams; 0 means that it fitted into
+what the imports had left free. Medians over the runs.
 """
 
 from __future__ import annotations
@@ -161,7 +164,9 @@ def _errors(report: dict[str, Any], log: dict[str, dict[str, Any]], tokens: int)
 
 
 def _percentile(values: list[float], fraction: float) -> float:
-    """Nearest rank."""
+    """Nearest rank; infinite when nothing was seen at all."""
+    if not values:
+        return math.inf
     ordered = sorted(values)
     return ordered[max(0, math.ceil(fraction * len(ordered)) - 1)]
 

@@ -156,6 +156,7 @@ class Client:
                 return Opened(None, began, monotonic() - began, failure=str(failure))
             except asyncio.CancelledError:
                 if not self._stopping():
+                    dialling.add_done_callback(_close_unused)
                     dialling.cancel()
                     raise
                 return Opened(None, began, monotonic() - began, cancelled=True)
@@ -227,6 +228,12 @@ class Client:
         finally:
             self._waiting.discard(sending)
             self.in_flight -= 1
+
+
+def _close_unused(dialling: asyncio.Task[Link]) -> None:
+    """A connection that came up for a caller who is gone."""
+    if not dialling.cancelled() and dialling.exception() is None:
+        dialling.result().close()
 
 
 def _not_sent(outgoing: Outgoing, opened: Opened, ending: Ending) -> Recording:
