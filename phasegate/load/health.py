@@ -11,9 +11,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 
+from phasegate.units import format_percent, format_seconds
+
 TICK = 0.020
 """Seconds between two looks at the event loop: finer than any latency worth gating, too rare to cost anything
 (a timer callback of a few microseconds)."""
+
+
+LAG_LIMIT = 0.010
+"""Event-loop lag in seconds (p99) from which read moments cannot be trusted: a fifth of a 50 ms token gap."""
+
+STAMPED_LAG_LIMIT = 0.050
+"""The same where the kernel stamps the reads: then only sends are late, and a closed loop is slower to refill."""
+
+CPU_LIMIT = 0.9
+"""Share of a core from which the single-threaded client is the bottleneck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,28 @@ class ClientHealth:
     reads_stamped: int
     read_wait_mean: float
     read_wait_max: float
+
+    def warnings(self) -> tuple[str, ...]:
+        """What makes this run's moments doubtful, each in one sentence with its remedy; empty when nothing does."""
+        found = []
+        stamped = self.reads_stamped > 0
+        if self.loop_lag_p99 > (STAMPED_LAG_LIMIT if stamped else LAG_LIMIT):
+            late = "requests were sent late" if stamped else "tokens were stamped late"
+            found.append(
+                f"the client's event loop ran {format_seconds(self.loop_lag_p99)} late (p99), so {late}; "
+                "give the client a core of its own or lower the concurrency"
+            )
+        if self.cpu_share > CPU_LIMIT:
+            found.append(
+                f"the client used {format_percent(self.cpu_share, digits=0)} of a core, so it may be the bottleneck; "
+                "lower the concurrency"
+            )
+        if self.gc_pauses:
+            found.append(
+                f"{self.gc_pauses} garbage collections stopped the client, for {format_seconds(self.gc_pause_max)} at "
+                "most; force none while it measures"
+            )
+        return tuple(found)
 
 
 class Watch:
