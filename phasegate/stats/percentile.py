@@ -134,3 +134,20 @@ def _ordered(values: Sequence[float], percent: float, failed: int) -> list[float
 def _check_percent(percent: float) -> None:
     if not 0 < percent <= 100:
         raise ValueError(f"percent is {percent}; it must lie in (0, 100]")
+
+
+def interpolated(values: Sequence[float], percent: float) -> float:
+    """The percentile by linear interpolation between neighbours, as most tools print it (Hyndman and Fan, type 7).
+
+    For successful requests only: infinity cannot be interpolated. Use `nearest_rank` to count failures.
+
+    Raises:
+        ValueError: no value, one that is not finite, or a percent outside (0, 100].
+    """
+    ordered = _ordered(values, percent, 0)
+    if math.isinf(ordered[-1]) or math.isinf(ordered[0]):
+        raise ValueError("interpolation needs finite values; use nearest_rank where failures count as infinity")
+    place = percent / 100 * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])

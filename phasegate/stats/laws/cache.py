@@ -69,8 +69,8 @@ def cached_faster(
     needed = _needed(outcome, detail, faster, fresh)
     saving = _as_saving(faster.interval)
     reason = sentence(
-        f"the second call saves {percent(saving)} of TTFT, {evidence(cached_tokens)}",
-        f"a fresh prompt saves {percent(_as_saving(fresh.interval))}",
+        f"the second call saves {percent(saving, signed=False)} of TTFT, {evidence(cached_tokens)}",
+        f"a fresh prompt saves {percent(_as_saving(fresh.interval), signed=False)}",
         _explanation(detail, minimum, control_margin),
         remedy(table.blocks, needed),
     )

@@ -31,9 +31,11 @@ def sentence(*parts: str) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def percent(interval: MeanInterval) -> str:
-    """``+2.1 % [+0.3 %, +3.9 %]`` for an interval of fractions."""
-    low, mid, high = (format_percent(x, signed=True) for x in (interval.low, interval.mean, interval.high))
+def percent(interval: MeanInterval, *, signed: bool = True) -> str:
+    """``+2.1 % [+0.3 %, +3.9 %]`` for an interval of fractions; without decimals where it is beyond 100 %."""
+    digits = 0 if abs(interval.mean) >= 1 else 1
+    values = (interval.low, interval.mean, interval.high)
+    low, mid, high = (format_percent(x, signed=signed, digits=digits) for x in values)
     return f"{mid} [{low}, {high}]"
 
 

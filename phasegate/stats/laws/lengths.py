@@ -63,7 +63,7 @@ def rises(
     span = f"{table.levels[0]:g} to {table.levels[-1]:g} tokens: {percent(as_ratio(rise))}"
     reason = sentence(
         f"{format_seconds(slope.mean * PER)} per 1,000 tokens"
-        f" [{format_seconds(slope.low * PER)}, {format_seconds(slope.high * PER)}]{_rate(slope.mean)}",
+        f" [{format_seconds(slope.low * PER)}, {format_seconds(slope.high * PER)}]{_rate(slope)}",
         f"from {span} (trend p = {p:.2g})",
         "" if outcome is Outcome.PASS else f"a rise counts from {format_percent(minimum)}",
         remedy(table.blocks, needed),
@@ -74,8 +74,9 @@ def rises(
     )
 
 
-def _rate(seconds_per_token: float) -> str:
-    return f", {format_rate(1 / seconds_per_token, 'tokens')}" if seconds_per_token > 0 else ""
+def _rate(slope: MeanInterval) -> str:
+    """The reading speed; nothing where the slope is not surely above zero and has no sensible inverse."""
+    return f", {format_rate(1 / slope.mean, 'tokens')}" if slope.low > 0 else ""
 
 
 def flat(

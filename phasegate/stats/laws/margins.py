@@ -29,7 +29,7 @@ TPOT_SLOPE_MARGIN = 0.15
 Decode reads weights and KV cache. With the proportions of real models, 1,000 tokens of cache add from one percent
 (8 billion parameters with grouped-query attention) to about ten (small models with many KV heads)."""
 
-LINEAR_STEP_MARGIN = 0.15
+LINEAR_STEP_MARGIN = 0.10
 """Largest step or bend of the total over output lengths, as a fraction of the total at that place."""
 
 LINEAR_INTERCEPT_MARGIN = 0.15
