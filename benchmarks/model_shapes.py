@@ -33,7 +33,7 @@ SHAPES = {
     "2 x 1024, ff 4096, 32k": ModelSpec(vocabulary=32_768, feed_forward=4096),
     "2 x 1024, ff 8192, 48k": ModelSpec(vocabulary=49_152, feed_forward=8192),
     "2 x 1024, ff 8192, 48k, 2 heads": ModelSpec(vocabulary=49_152, feed_forward=8192, heads=2),
-    "1 x 1024, ff 16384, 48k, 2 heads": ModelSpec(vocabulary=49_152, feed_forward=16_384, heads=2, layers=1),
+    "2 x 1024, ff 8192, 64k, 2 heads (chosen)": ModelSpec(),
     "2 x 1536, ff 6144, 32k, 2 heads": ModelSpec(hidden=1536, vocabulary=32_768, feed_forward=6144, heads=2),
 }
 

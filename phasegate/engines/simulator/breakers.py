@@ -29,7 +29,7 @@ class Breaker:
 
 BREAKERS: Mapping[str, Breaker] = {
     "ttft-constant": Breaker(
-        "every first token takes 0.3 s, however long the prompt is",
+        "every first token takes 0.3 s, however long the prompt is and however much of it is cached",
         "TTFT rises with prompt length",
         {"ttft_constant_seconds": 0.3},
     ),

@@ -50,8 +50,6 @@ class EngineRoom:
         forgotten = self._deliveries.pop(number, None)
         if forgotten is not None:
             self._note(*forgotten)
-            forgotten[0].truth.outcome = "abandoned"
-            forgotten[0].truth.ended = now
         self._set_timer()
 
     def _set_timer(self) -> None:

