@@ -32,7 +32,6 @@ class Connection(asyncio.Protocol):
         self._reader = RequestReader()
         self._transport: asyncio.Transport | None = None
         self._busy = False
-        self._mute = False
         self._keep_alive = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -47,8 +46,8 @@ class Connection(asyncio.Protocol):
             self._take_next(arrived)
 
     def eof_received(self) -> bool:
-        """A client that has closed its sending side may still want its answer, where there is one to come."""
-        return self._busy and not self._mute
+        """A client that has closed is gone, as for most servers: what was under way for it is given up at once."""
+        return False
 
     def connection_lost(self, _: Exception | None) -> None:
         """See `asyncio.BaseProtocol`."""
@@ -102,13 +101,8 @@ class Connection(asyncio.Protocol):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._transport.abort()
 
-    def fall_silent(self) -> None:
-        """See `delivery.Wire`."""
-        self._mute = True
-
     def half_close(self) -> None:
         """See `delivery.Wire`."""
-        self._mute = True
         if self._transport is not None and self._transport.can_write_eof():
             self._transport.write_eof()
 

@@ -28,9 +28,6 @@ class Wire(Protocol):
     def half_close(self) -> None:
         """Close the sending side with FIN, after what was written."""
 
-    def fall_silent(self) -> None:
-        """Nothing will be written any more; the connection stays open until the client closes it."""
-
     def later(self, seconds: float, action: Callable[[], None]) -> None:
         """Act after some real seconds, unless the connection is gone by then."""
 
@@ -209,7 +206,6 @@ class Delivery:
 
     def _stay_silent(self) -> None:
         """Send nothing more; the client has to give up."""
-        self._wire.fall_silent()
 
     def _reset(self) -> None:
         self._wire.reset()

@@ -265,6 +265,33 @@ def test_a_client_that_goes_away_frees_its_place() -> None:
         process.stop()
 
 
+@pytest.mark.parametrize("fault", [Fault.SILENT_STALL, Fault.HALF_CLOSE, Fault.SLOW_LORIS])
+def test_a_client_that_gives_up_on_a_fault_leaves_no_connection_behind(fault: Fault) -> None:
+    """However little there is to write to it."""
+    process = SimulatorProcess(SimulatorConfig(speed=50, faults=(FaultRule(fault, every=1, after_tokens=1),)))
+    try:
+        with connect(process.address) as sock:
+            sock.sendall(post_bytes("/v1/chat/completions", chat(max_tokens=3)))
+            assert sock.recv(1) == b"H"
+            time.sleep(0.1)
+        assert _connections_end(process)
+        (truth,) = read_log(process.ask("/log"))
+        assert truth.outcome == ("abandoned" if fault is Fault.SLOW_LORIS else "broken")
+    finally:
+        process.stop()
+
+
+def _connections_end(process: SimulatorProcess) -> bool:
+    """Whether only the listening socket is left within a few seconds."""
+    deadline = time.monotonic() + 5
+    server = psutil.Process(process.pid)
+    while len(server.net_connections()) > 1:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
 def test_the_api_key_is_checked_and_shown_nowhere() -> None:
     """401 without it; not in the settings, the log, or the process list."""
     process = SimulatorProcess(SimulatorConfig(speed=50), api_key=KEY)
@@ -290,10 +317,7 @@ def test_two_hundred_streams_at_once_are_all_whole() -> None:
         for sock in socks:
             sock.close()
         assert all((len(a.texts), a.finish_reason, a.ending) == (8, "length", "whole") for a in answers)
-        deadline = time.monotonic() + 5
-        while time.monotonic() < deadline and len(psutil.Process(process.pid).net_connections()) > 1:
-            time.sleep(0.02)
-        assert len(psutil.Process(process.pid).net_connections()) == 1
+        assert _connections_end(process)
     finally:
         process.stop()
 
