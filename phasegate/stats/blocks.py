@@ -2,7 +2,7 @@
 
 Blocks pair the levels: what drifts during the session falls on all levels of a block alike. Laws are judged on one
 number per block, so that the blocks, not the requests, are the independent values. Before that, single disturbed
-requests are pulled in (winsorised): a neighbour that makes one request three times slower must not decide a law.
+requests are pulled in: a neighbour that makes one request three times slower must not decide a law.
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ MIN_BLOCKS = 5
 """Fewer blocks are never judged: below 5 a median of residuals cannot tell a disturbed request from noise."""
 
 OUTLIER_SCALES = 3.5
-"""A value this many robust deviations from its level's centre is pulled in to that distance (Iglewicz and Hoaglin
-1993 recommend 3.5); of undisturbed normal values one in two thousand lies beyond."""
+"""A value this many robust deviations from its centre is disturbed (Iglewicz and Hoaglin 1993 recommend 3.5); of
+undisturbed normal values one in two thousand lies beyond."""
+
+PULLED_TO = 1.0
+"""Robust deviations at which a disturbed value is put, on its own side: it then counts as an ordinary value and
+leaves the spread what it is. At the limit itself, one of eight values would double the spread."""
 
 SCALE_FLOOR = 1e-3
 """Least robust deviation, as a log ratio: differences of a tenth of a percent are never called disturbed."""
@@ -110,6 +114,5 @@ def calmed(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
     # Medians of few residuals are too small by n / (n - 0.8) (Croux and Rousseeuw 1992).
     to_sigma = _MAD_TO_SIGMA * n / (n - 0.8)
     scale = np.maximum(np.maximum(np.median(size), np.median(size, axis=0)) * to_sigma, SCALE_FLOOR)
-    limit = OUTLIER_SCALES * scale
-    pulled = int((size > limit).sum())
-    return centre + np.clip(residual, -limit, limit), pulled
+    disturbed = size > OUTLIER_SCALES * scale
+    return centre + np.where(disturbed, PULLED_TO * np.sign(residual) * scale, residual), int(disturbed.sum())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from phasegate.stats.percentile import percentile_interval
 
@@ -61,7 +61,7 @@ def mean_interval(values: Sequence[float] | NDArray[np.float64], alpha: float) -
     if array.size < 2 or not np.isfinite(array).all():
         raise ValueError(f"an interval of a mean needs at least 2 finite values, got {array.tolist()}")
     mean, spread = float(array.mean()), float(array.std(ddof=1))
-    half = float(stats.t.ppf(1 - alpha, array.size - 1)) * spread / math.sqrt(array.size)
+    half = float(special.stdtrit(array.size - 1, 1 - alpha)) * spread / math.sqrt(array.size)
     return MeanInterval(mean, mean - half, mean + half, spread, int(array.size), 1 - alpha)
 
 
@@ -71,11 +71,10 @@ def more_needed(interval: MeanInterval, boundaries: Sequence[float]) -> int:
     Plans with the present mean and spread for a power of 0.9; at least 1, at most `MOST_NEEDED`.
     """
     distance = min(abs(interval.mean - boundary) for boundary in boundaries)
-    alpha, z = 1 - interval.confidence, float(stats.norm.ppf(POWER))
-    for n in range(interval.n + 1, interval.n + MOST_NEEDED):
-        if (float(stats.t.ppf(1 - alpha, n - 1)) + z) * interval.spread <= distance * math.sqrt(n):
-            return n - interval.n
-    return MOST_NEEDED
+    counts = np.arange(interval.n + 1, interval.n + MOST_NEEDED)
+    quantiles = special.stdtrit(counts - 1.0, interval.confidence) + special.ndtri(POWER)
+    enough = quantiles * interval.spread <= distance * np.sqrt(counts)
+    return int(np.argmax(enough)) + 1 if enough.any() else MOST_NEEDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +130,6 @@ def proportion_interval(hits: int, n: int, alpha: float) -> ProportionInterval:
     """
     if n < 1 or not 0 <= hits <= n:
         raise ValueError(f"a share needs 0 <= hits <= n and n >= 1, got {hits} of {n}")
-    low = 0.0 if hits == 0 else float(stats.beta.ppf(alpha, hits, n - hits + 1))
-    high = 1.0 if hits == n else float(stats.beta.ppf(1 - alpha, hits + 1, n - hits))
+    low = 0.0 if hits == 0 else float(special.betaincinv(hits, n - hits + 1, alpha))
+    high = 1.0 if hits == n else float(special.betaincinv(hits + 1, n - hits, 1 - alpha))
     return ProportionInterval(hits / n, low, high, hits, n, 1 - alpha)
