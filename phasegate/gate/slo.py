@@ -132,7 +132,10 @@ def wilson(kept: int, sent: int) -> tuple[float, float]:
     share, z2 = kept / sent, Z_95**2
     middle = share + z2 / (2 * sent)
     half = Z_95 * math.sqrt(share * (1 - share) / sent + z2 / (4 * sent**2))
-    return max(0.0, (middle - half) / (1 + z2 / sent)), min(1.0, (middle + half) / (1 + z2 / sent))
+    # At the ends the formula gives exactly 0 and 1 but for rounding.
+    low = 0.0 if kept == 0 else (middle - half) / (1 + z2 / sent)
+    high = 1.0 if kept == sent else (middle + half) / (1 + z2 / sent)
+    return low, high
 
 
 def describe(objective: Objective, found: Attainment) -> str:

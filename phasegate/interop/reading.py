@@ -6,7 +6,9 @@ that looks like a result is skipped: a gate that leaves out what it cannot read 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +40,16 @@ def read_side(path: Path, *, paired: bool = False, declared: Mapping[str, Metric
         UnreadableResultError: a file cannot be used; the message is one line that names it.
     """
     sessions: list[Session] = []
-    for file in _files(path):
-        sessions += read_file(file, paired=paired, declared=declared)
-    repeated = {
-        one.session_id for one in sessions if sum(1 for two in sessions if two.session_id == one.session_id) > 1
-    }
+    files = _files(path)
+    for file in files:
+        found = read_file(file, paired=paired, declared=declared)
+        if len(files) > 1 and len(found) > 1:
+            # Tables number their sessions from 1, each file anew.
+            found = [replace(one, session_id=f"{file.stem}/{one.session_id}") for one in found]
+        sessions += found
+    repeated = [name for name, count in Counter(one.session_id for one in sessions).items() if count > 1]
     if repeated:
-        raise UnreadableResultError(f"{path}: the session {sorted(repeated)[0]!r} is in it twice")
+        raise UnreadableResultError(f"{path}: the session {repeated[0]!r} is in it twice")
     return sorted(sessions, key=lambda one: one.recorded_at)
 
 
