@@ -1,4 +1,4 @@
-"""The command line: ``phasegate COMMAND``. Each command lives in a module of its own and is imported when it is used."""
+"""The command line: ``phasegate COMMAND``. Each command lives in a module of its own, imported when it is used."""
 
 from __future__ import annotations
 

@@ -6,10 +6,10 @@ and every other reader of test results sees it; the word itself travels along fo
 
 from __future__ import annotations
 
-import pytest
+from _pytest.outcomes import Failed
 
 
-class Judged(pytest.fail.Exception):
+class Judged(Failed):
     """An item that does not pass, with the word that says how.
 
     Attributes:

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from phasegate.engines.base import Engine
+from phasegate.engines.identity import ClientIdentity, ServerIdentity
 from phasegate.engines.profile import EngineProfile
 from phasegate.load.closed import LoadResult, run_closed
 from phasegate.load.request import Request
@@ -48,7 +49,9 @@ class Lab:
 
     Attributes:
         engine: a started engine.
-        profile: how to talk to it.
+        server: who the engine says it is, asked when it started.
+        client: this machine and process, as they measure.
+        profile: how to talk to the engine.
         target: where requests go and how long they may take.
         seed: decides prompts and order; differs between runs unless the user fixes it.
         endpoint: the endpoint for workloads that name none.
@@ -57,6 +60,8 @@ class Lab:
     """
 
     engine: Engine
+    server: ServerIdentity
+    client: ClientIdentity
     profile: EngineProfile
     target: Target
     seed: int
@@ -129,6 +134,23 @@ class Lab:
 
         return count
 
+    def fresh_requests(self, endpoint: str, input_tokens: int, output_tokens: int, count: int) -> list[Request]:
+        """Requests outside any workload, each with a new prompt of that many tokens."""
+        workload = Workload("probe", "", (input_tokens,), (output_tokens,), count, 0, "unique", 0, endpoint)
+        writer = PromptWriter(self.calibration(endpoint), self.seed)
+        plan = plan_blocks(workload, np.random.default_rng(self.seed))
+        return [self._planned_request(planned, workload, writer) for planned in plan]
+
+    def prompt_line(self) -> str:
+        """How prompts were written, in one line, for the report."""
+        return (
+            "; ".join(
+                f"{endpoint}: {known.how}, template {known.overhead} tokens"
+                for endpoint, known in self._calibrations.items()
+            )
+            or "none written"
+        )
+
     def send_one(self, prompt: str, expected: Expected, output_tokens: int) -> Timeline:
         """Send a single request outside any workload and understand the answer."""
         request = self.request(prompt, expected, output_tokens)
@@ -188,8 +210,8 @@ class _Watcher:
     done: int = 0
     ttfts: list[float] = field(default_factory=list)
 
-    def __call__(self, index: int, recording: Recording) -> None:
-        self.done += 1
+    def __call__(self, place: int, recording: Recording) -> None:
+        self.done = place + 1
         value = usable_value(decode(recording), metric_named("ttft"))
         if value is not None:
             self.ttfts.append(value)

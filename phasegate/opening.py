@@ -6,9 +6,16 @@ import argparse
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from phasegate.engines.base import Engine
+from phasegate.engines.attached import AttachedEngine
+from phasegate.engines.base import Engine, EngineError
+from phasegate.engines.embedded import EmbeddedEngine, client_cores
+from phasegate.engines.embedded_config import parse_config
+from phasegate.engines.identity import client_identity
+from phasegate.engines.profile import profile_for
+from phasegate.engines.simulator.config import SimulatorConfig, SimulatorConfigError
+from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.lab import Lab
 from phasegate.load.target import Target
 
@@ -51,3 +58,59 @@ def opening_for_probe(args: argparse.Namespace, base_url: str | None, seed: int)
         timeout=args.timeout,
         idle_timeout=args.idle_timeout,
     )
+
+
+@contextmanager
+def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iterator[Lab]:
+    """A lab on a started engine. A started engine is stopped when the context ends, however it ends.
+
+    ``say`` is told what is being done, for a live line.
+
+    Raises:
+        EngineError: the engine cannot be started or reached; one line with the remedy.
+    """
+    engine = _engine(opening)
+    if say is not None:
+        say("starting the engine" if engine.can_restart else "looking for the server")
+    own_cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    engine.start()
+    try:
+        if engine.can_restart and client_cores():
+            # The engine has a core of its own; the client keeps off it.
+            os.sched_setaffinity(0, client_cores())
+        server = engine.identity()
+        yield Lab(
+            engine=engine,
+            server=server,
+            client=client_identity(),
+            profile=profile_for(server),
+            target=Target(
+                base_url=engine.base_url,
+                model=engine.model,
+                api_key=engine.api_key,
+                timeout=opening.timeout,
+                idle_timeout=opening.idle_timeout,
+            ),
+            seed=opening.seed,
+            endpoint=opening.endpoint,
+            requests=opening.requests,
+        )
+    finally:
+        if own_cores is not None:
+            os.sched_setaffinity(0, own_cores)
+        engine.stop()
+
+
+def _engine(opening: Opening) -> Engine:
+    """The engine, not started yet."""
+    if opening.base_url:
+        return AttachedEngine(opening.base_url, opening.model, os.environ.get("OPENAI_API_KEY"))
+    if opening.engine == "simulator":
+        try:
+            return SimulatorEngine(SimulatorConfig.from_words(opening.engine_config))
+        except SimulatorConfigError as error:
+            raise EngineError(f"--perf-engine-config: {error}") from None
+    config = parse_config(opening.engine_config, source="--perf-engine-config")
+    if opening.engine_model is not None:
+        config = replace(config, model=opening.engine_model)
+    return EmbeddedEngine(config)

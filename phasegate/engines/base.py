@@ -19,13 +19,16 @@ class Engine(Protocol):
 
     Attributes:
         can_restart: whether `restart` gives a fresh engine; True for those the suite starts itself.
-        words: words that are one token each where the vocabulary is known; empty where it is not.
         log_path: what the engine's process had to say, or None.
     """
 
     can_restart: bool
-    words: Sequence[str]
     log_path: Path | None
+
+    @property
+    def words(self) -> Sequence[str]:
+        """Words that are one token each where the vocabulary is known; empty where it is not."""
+        ...
 
     @property
     def base_url(self) -> str:

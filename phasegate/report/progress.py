@@ -33,7 +33,7 @@ class LiveLine:
         """The live line below pytest's own progress line."""
         reporter: Any = config.pluginmanager.getplugin("terminalreporter")
         if reporter is None or not reporter.isatty:
-            return cls(lambda text: None, lambda: 0, enabled=False)
+            return cls(print, lambda: 0, enabled=False)
         writer = reporter._tw
         capture: Any = config.pluginmanager.getplugin("capturemanager")
 

@@ -36,9 +36,8 @@ def write_summary(terminal: Any, lab: Lab, laws: list[tuple[str, LawResult]]) ->
 
 def heading(lab: Lab) -> Iterator[str]:
     """What was measured, from where, and what would repeat it."""
-    identity = lab.engine.identity()
-    yield f"server   {identity.describe()}"
-    yield f"client   {lab.client_line()}"
+    yield f"server   {lab.server.describe()}"
+    yield f"client   {lab.client.describe()}"
     yield f"prompts  {lab.prompt_line()}; seed {lab.seed}"
 
 
