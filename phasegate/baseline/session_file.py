@@ -154,8 +154,14 @@ def parse_session(text: str, source: str) -> Session:
     )
 
 
-def load_json(text: str, source: str) -> Any:
-    """JSON in a text, numbers finite.
+def load_json(text: str, source: str, *, allow_constants: bool = False) -> Any:
+    """JSON in a text.
+
+    Args:
+        text: what the file holds.
+        source: the file, for messages.
+        allow_constants: take NaN and Infinity, which other tools write for settings such as an unlimited rate; the
+            caller then checks what it uses.
 
     Raises:
         InvalidBaselineError: one line naming the file and the position.
@@ -169,7 +175,7 @@ def load_json(text: str, source: str) -> Any:
         )
 
     try:
-        return json.loads(text, parse_constant=refuse)
+        return json.loads(text, parse_constant=None if allow_constants else refuse)
     except json.JSONDecodeError as error:
         cut = "the file ends too early" if error.pos >= len(text.rstrip()) - 1 else "not readable as JSON"
         raise InvalidBaselineError(

@@ -94,8 +94,8 @@ def read_file(path: Path, *, paired: bool = False, declared: Mapping[str, Metric
 def _read_json(text: str, path: Path) -> list[Session]:
     source, stem = str(path), _session_id(path)
     if path.suffix == ".jsonl":
-        return _read_lines(list(json_lines(text, source, load_json)), source, stem)
-    document = load_json(text, source)
+        return _read_lines(list(json_lines(text, source, _load)), source, stem)
+    document = _load(text, source)
     if isinstance(document, dict) and "phasegate" in document:
         return [parse_session(text, source)]
     if vllm_bench.recognises(document):
@@ -107,6 +107,11 @@ def _read_json(text: str, path: Path) -> list[Session]:
     if sglang_bench.recognises(document):
         return [sglang_bench.read(document, source, stem)]
     raise UnreadableResultError(f"{source}: not a result file that phasegate knows: it reads {KNOWN}")
+
+
+def _load(text: str, source: str) -> Any:
+    # SGLang writes an unlimited rate as Infinity; every number that is used as a measurement is checked by its reader.
+    return load_json(text, source, allow_constants=True)
 
 
 def _session_id(path: Path) -> str:

@@ -49,7 +49,7 @@ def test_the_text_suits_a_reviewer() -> None:
     assert json.dumps(json.loads(text), sort_keys=True) == json.dumps(json.loads(text))
     assert sum('"data": [' in line for line in text.splitlines()) == 2
     other = session_text(
-        replace(ONE, measurements=(replace(ONE.measurements[0], samples=(0.1, 0.11, 0.13)),) + ONE.measurements[1:])
+        replace(ONE, measurements=(replace(ONE.measurements[0], samples=(0.1, 0.11, 0.13)), *ONE.measurements[1:]))
     )
     changed = [pair for pair in zip(text.splitlines(), other.splitlines(), strict=True) if pair[0] != pair[1]]
     assert len(changed) < 12
