@@ -27,6 +27,9 @@ STAMPED_LAG_LIMIT = 0.050
 CPU_LIMIT = 0.9
 """Share of a core from which the single-threaded client is the bottleneck."""
 
+CPU_SECONDS_WORTH_SAYING = 0.5
+"""A window of a few milliseconds is all sending and receiving, and its share of a core says nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClientHealth:
@@ -63,7 +66,7 @@ class ClientHealth:
                 f"the client's event loop ran {format_seconds(self.loop_lag_p99)} late (p99), so {late}; "
                 "give the client a core of its own or lower the concurrency"
             )
-        if self.cpu_share > CPU_LIMIT:
+        if self.cpu_share > CPU_LIMIT and self.cpu_seconds > CPU_SECONDS_WORTH_SAYING:
             found.append(
                 f"the client used {format_percent(self.cpu_share, digits=0)} of a core, so it may be the bottleneck; "
                 "lower the concurrency"

@@ -29,7 +29,7 @@ def test_a_client_that_kept_up_says_nothing() -> None:
     [
         ({"loop_lag_p99": 0.035, "reads_stamped": 0}, "35.0 ms late"),
         ({"loop_lag_p99": 0.080}, "sent late"),
-        ({"cpu_share": 0.97}, "97 % of a core"),
+        ({"cpu_share": 0.97, "cpu_seconds": 2.0}, "97 % of a core"),
         ({"gc_pauses": 2, "gc_pause_max": 0.03}, "2 garbage collections"),
     ],
     ids=["stamps late (case B080)", "sends late", "no CPU left", "collected"],
@@ -44,3 +44,8 @@ def test_each_fault_is_named_with_its_size(change: dict[str, float], words: str)
 def test_a_late_loop_does_not_spoil_reads_that_the_kernel_stamped() -> None:
     """35 ms of lag move no stamp of the kernel's, so there is nothing to warn of."""
     assert dataclasses.replace(WELL, loop_lag_p99=0.035).warnings() == ()
+
+
+def test_a_window_of_milliseconds_has_no_cpu_share_worth_a_warning() -> None:
+    """One short answer is all work and no waiting."""
+    assert dataclasses.replace(WELL, cpu_share=0.97, cpu_seconds=0.01).warnings() == ()
