@@ -62,7 +62,7 @@ def calibrate_known(words: Sequence[str], count: CountTokens) -> Calibration:
             f"32 more words of the engine's own vocabulary changed its count by {many - few}, not by 32 tokens: "
             "is another model loaded than the one that was generated?"
         )
-    return Calibration(vocabulary, vocabulary, few - 8, "the generated model's vocabulary")
+    return Calibration(vocabulary, vocabulary, few - 8, "the engine's known vocabulary")
 
 
 def calibrate(candidates: Sequence[str], count: CountTokens) -> Calibration:

@@ -46,19 +46,35 @@ def format_seconds(seconds: float | None) -> str:
         return "-"
     if math.isinf(seconds):
         return "inf" if seconds > 0 else "-inf"
+    factor, unit, digits = _scale(seconds)
+    return f"{seconds * factor:.{digits}f} {unit}"
+
+
+def format_span(middle: float, low: float, high: float) -> str:
+    """A value with its interval in the value's own unit: ``288 [258, 432] ms``.
+
+    An infinite end, which means that too few values were measured, leaves the interval out.
+    """
+    if not all(map(math.isfinite, (middle, low, high))):
+        return format_seconds(middle)
+    factor, unit, digits = _scale(middle)
+    shown = [f"{value * factor:.{digits}f}" for value in (middle, low, high)]
+    return f"{shown[0]} [{shown[1]}, {shown[2]}] {unit}"
+
+
+def _scale(seconds: float) -> tuple[float, str, int]:
+    """Factor, unit and digits that show a span with about three significant digits."""
     size = abs(seconds)
-    if size >= 60:
-        return f"{seconds / 60:.1f} min"
-    if size >= 10:
-        return f"{seconds:.1f} s"
-    if size >= 1:
-        return f"{seconds:.2f} s"
-    ms = milliseconds(seconds)
-    if size >= 0.1:
-        return f"{ms:.0f} ms"
-    if size >= 0.01:
-        return f"{ms:.1f} ms"
-    return f"{ms:.2f} ms"
+    for least, factor, unit, digits in (
+        (60.0, 1 / 60, "min", 1),
+        (10.0, 1.0, "s", 1),
+        (1.0, 1.0, "s", 2),
+        (0.1, 1e3, "ms", 0),
+        (0.01, 1e3, "ms", 1),
+    ):
+        if size >= least:
+            return factor, unit, digits
+    return 1e3, "ms", 2
 
 
 def format_percent(fraction: float | None, *, signed: bool = False, digits: int = 1) -> str:

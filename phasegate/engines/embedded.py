@@ -13,6 +13,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Sequence
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -204,12 +205,19 @@ class EmbeddedEngine:
         model = self.config.spec().file_name if self.config.model == "generated" else self.model
         return ServerIdentity(
             engine=told.engine,
-            version=told.version,
+            # The wheel's server calls itself "b0-unknown"; the package's version names the build.
+            version=f"xllamacpp {metadata.version('xllamacpp')}",
             model=model,
             settings=settings,
             hardware=this_hardware(),
             host=this_host(),
-            sources={**told.sources, "settings": "the suite", "hardware": "this machine", "host": "this machine"},
+            sources={
+                **told.sources,
+                "version": "the package",
+                "settings": "the suite",
+                "hardware": "this machine",
+                "host": "this machine",
+            },
         )
 
     def reset_prefix_cache(self) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from phasegate.run import WorkloadRun
 from phasegate.stats.intervals import MedianInterval, median_interval
-from phasegate.units import format_percent, format_seconds
+from phasegate.units import format_percent, format_seconds, format_span
 from phasegate.workload import Cell
 
 COLUMNS = (("ttft", "TTFT"), ("tpot", "TPOT"), ("e2el", "total"))
@@ -55,12 +55,8 @@ def _row(run: WorkloadRun, cell: Cell) -> Row:
 
 
 def show_interval(value: MedianInterval | None) -> str:
-    """``450 ms [447 ms, 455 ms]``; without brackets where too few samples give no finite interval."""
-    if value is None:
-        return "-"
-    if not np.isfinite([value.low, value.high]).all():
-        return format_seconds(value.median)
-    return f"{format_seconds(value.median)} [{format_seconds(value.low)}, {format_seconds(value.high)}]"
+    """A median with its interval; without it where too few samples give none; a dash for no sample at all."""
+    return "-" if value is None else format_span(value.median, value.low, value.high)
 
 
 def attribution(rows: Sequence[Row], axis: str) -> str | None:
@@ -80,9 +76,9 @@ def attribution(rows: Sequence[Row], axis: str) -> str | None:
     added = total_b - total_a
     parts = [
         f"{axis} x{lengths[1] / lengths[0]:g}",
-        f"TTFT {format_percent(ttft_b / ttft_a - 1, signed=True, digits=0)}",
-        f"TPOT {format_percent(tpot_b / tpot_a - 1, signed=True, digits=0) if tpot_a > 0 else '-'}",
-        f"total {format_percent(total_b / total_a - 1, signed=True, digits=0)}",
+        f"TTFT {_grown(ttft_a, ttft_b)}",
+        f"TPOT {_grown(tpot_a, tpot_b)}",
+        f"total {_grown(total_a, total_b)}",
     ]
     if added <= 0:
         return f"{parts[0]}: {', '.join(parts[1:])} -> no phase grew"
@@ -92,6 +88,10 @@ def attribution(rows: Sequence[Row], axis: str) -> str | None:
         f"{parts[0]}: {', '.join(parts[1:])} -> {phase} "
         f"({format_percent(share, digits=0)} of the {format_seconds(added)} that were added)"
     )
+
+
+def _grown(before: float, after: float) -> str:
+    return format_percent(after / before - 1, signed=True, digits=0) if before > 0 else "-"
 
 
 def cache_lines(rows: Sequence[Row]) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -24,14 +25,21 @@ def write_summary(terminal: Any, lab: Lab, laws: list[tuple[str, LawResult]]) ->
     width, colour = terminal._tw.fullwidth, terminal.hasmarkup
     for line in heading(lab):
         terminal.write_line(line)
-    for run in lab.runs.values():
+    for run in sorted(lab.runs.values(), key=_reading_order):
         terminal.write_line("")
         for line in run_lines(run, width, colour=colour):
             terminal.write_line(line)
     if laws:
-        terminal.write_line("")
-        for line in law_lines(laws, width, colour=colour):
-            terminal.write_line(line)
+        terminal.section("laws of the phases", sep="-")
+        for word, text in law_lines(laws, width):
+            terminal.write(f"{word:<13}", **MARKUP.get(word, {}))
+            terminal.write_line(text)
+
+
+def _reading_order(run: WorkloadRun) -> tuple[bool, bool, str]:
+    """Prompt lengths, then output lengths, then what caching does to them."""
+    workload = run.workload
+    return workload.prefix != "unique", len(workload.input_tokens) == 1, workload.name
 
 
 def heading(lab: Lab) -> Iterator[str]:
@@ -42,9 +50,10 @@ def heading(lab: Lab) -> Iterator[str]:
 
 
 def run_lines(run: WorkloadRun, width: int, *, colour: bool) -> list[str]:
-    """The table of one workload and the line of attribution below it."""
+    """The table of one workload (medians with 95 % intervals) and the line of attribution below it."""
     rows = rows_of(run)
-    lines = _render(_table(run, rows), width, colour=colour)
+    lines = textwrap.wrap(_title(run, rows), width)
+    lines += _render(_table(run, rows), width, colour=colour)
     if run.workload.prefix != "unique":
         lines += cache_lines(rows)
     else:
@@ -63,37 +72,49 @@ def _axes(run: WorkloadRun) -> list[str]:
 
 
 def _table(run: WorkloadRun, rows: list[Row]) -> Table:
-    workload = run.workload
-    table = Table(title=f"{workload.name}: {workload.description}", title_justify="left", box=box.SIMPLE_HEAD)
-    for heading_text in ("prompt", "output"):
-        table.add_column(heading_text, justify="right")
-    if workload.prefix != "unique":
-        table.add_column("call")
-    table.add_column("n", justify="right")
-    for _, heading_text in COLUMNS:
-        table.add_column(f"{heading_text} p50 [95 %]", no_wrap=True)
+    """Lengths that vary, the call where calls differ, and one column for each metric."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    leading: list[tuple[str, Callable[[Row], str]]] = []
+    if len(run.workload.input_tokens) > 1:
+        leading.append(("prompt", lambda row: str(row.cell.input_tokens)))
+    if len(run.workload.output_tokens) > 1:
+        leading.append(("output", lambda row: str(row.cell.output_tokens)))
+    if run.workload.prefix != "unique":
+        leading.append(("call", lambda row: row.cell.role))
+    for heading_text in (*(name for name, _ in leading), *(name for _, name in COLUMNS)):
+        table.add_column(heading_text, justify="right", no_wrap=True)
     for row in rows:
-        role = [row.cell.role] if workload.prefix != "unique" else []
-        lengths = [str(row.cell.input_tokens), str(row.cell.output_tokens)]
-        table.add_row(*lengths, *role, str(row.requests), *(show_interval(value) for value in row.values))
+        table.add_row(*(show(row) for _, show in leading), *(show_interval(value) for value in row.values))
     return table
 
 
-def law_lines(laws: list[tuple[str, LawResult]], width: int, *, colour: bool) -> list[str]:
-    """One row per law: how it ended and why."""
-    table = Table(title="laws of the phases", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("law")
-    table.add_column("outcome")
-    table.add_column("reason", overflow="fold")
-    styles = {"PASS": "green", "FAIL": "bold red", "INCONCLUSIVE": "bold yellow"}
+def _title(run: WorkloadRun, rows: list[Row]) -> str:
+    """Name, what was asked, and what the table's lengths leave out."""
+    fixed = [
+        f"{name} {levels[0]} tokens"
+        for name, levels in (("prompt", run.workload.input_tokens), ("output", run.workload.output_tokens))
+        if len(levels) == 1
+    ]
+    fewest, most = min(row.requests for row in rows), max(row.requests for row in rows)
+    count = f"{most} requests each" if fewest == most else f"{fewest} to {most} requests each"
+    return f"{run.workload.name} ({', '.join([*fixed, count])}; medians [95 %])"
+
+
+def law_lines(laws: list[tuple[str, LawResult]], width: int) -> Iterator[tuple[str, str]]:
+    """Word and text of every line about the laws; the word is empty for lines that go on."""
     for _, law in laws:
-        word = law.outcome.value
-        table.add_row(law.law, f"[{styles[word]}]{word}[/]", law.reason)
-    return _render(table, width, colour=colour)
+        yield law.outcome.value, law.law
+        for text in (law.reason, *(f"note: {warning}" for warning in law.warnings)):
+            for line in textwrap.wrap(text, max(40, width - 15)):
+                yield "", line
+
+
+MARKUP = {"PASS": {"green": True}, "FAIL": {"red": True, "bold": True}, "INCONCLUSIVE": {"yellow": True, "bold": True}}
+"""How the outcome of a law is coloured."""
 
 
 def _render(table: Table, width: int, *, colour: bool) -> list[str]:
     buffer = io.StringIO()
     console = Console(file=buffer, width=width, force_terminal=colour, no_color=not colour, highlight=False)
     console.print(table)
-    return buffer.getvalue().rstrip("\n").split("\n")
+    return [line.rstrip() for line in buffer.getvalue().splitlines() if line.strip()]

@@ -1,0 +1,205 @@
+"""``phasegate baselines``: look at what is stored, compare it, check it, and delete the oldest on request.
+
+Nothing here writes a session; that is the work of ``pytest perf_tests --update-baselines``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from phasegate.baseline.store import BaselineStore
+    from phasegate.session import Session
+
+USAGE, INVALID = 2, 5
+
+
+class UsageError(ValueError):
+    """Wrong usage; the message is one line."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the command, its actions and their options."""
+    parser = subparsers.add_parser("baselines", help="list, show, compare, prune and check stored baselines")
+    parser.add_argument("--root", metavar="DIR", default="baselines", help="folder of baselines (default: baselines)")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions.add_parser("list", help="every server that has a baseline, and pinned ones")
+    show = actions.add_parser("show", help="what one baseline holds")
+    show.add_argument("name", metavar="NAME", help="fingerprint or its beginning, pinned/LABEL/..., or a path")
+    diff = actions.add_parser("diff", help="medians of two baselines and the change between them with its interval")
+    diff.add_argument("old", metavar="OLD", help="as for show")
+    diff.add_argument("new", metavar="NEW", help="as for show")
+    prune = actions.add_parser("prune", help="delete the oldest sessions of one baseline")
+    prune.add_argument("name", metavar="NAME", help="as for show")
+    prune.add_argument("--keep", metavar="N", required=True, type=int, help="sessions to keep, the newest ones")
+    prune.add_argument("--yes", action="store_true", help="delete; without it the files are only listed")
+    check = actions.add_parser("check", help="read every stored session and say what cannot be used")
+    check.add_argument("name", metavar="NAME", nargs="?", help="as for show; default: all of them")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do one action and return the exit status: 0, 2 for wrong usage, 5 for a baseline that cannot be used."""
+    from rich.console import Console
+
+    from phasegate.baseline.session_file import InvalidBaselineError
+    from phasegate.baseline.store import BaselineStore
+
+    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    try:
+        return _ACTIONS[args.action](args, BaselineStore(Path(args.root)), console)
+    except UsageError as error:
+        print(f"phasegate baselines: {error}", file=sys.stderr)
+        return USAGE
+    except InvalidBaselineError as error:
+        print(f"INVALID_BASELINE: {error}", file=sys.stderr)
+        return INVALID
+
+
+def folder_named(name: str, store: BaselineStore) -> Path:
+    """The folder meant by a path, a fingerprint under the root, or the beginning of one.
+
+    Raises:
+        UsageError: there is none, or several begin like that.
+    """
+    for path in (Path(name), store.root / name):
+        if path.is_dir():
+            return path
+    above = (store.root / name).parent
+    found = sorted(path for path in above.glob(f"{Path(name).name}*") if path.is_dir()) if above.is_dir() else []
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"{name!r} means several: {', '.join(path.name for path in found)}")
+    known = ", ".join([*store.fingerprints(), *(f"pinned/{label}" for label in store.pins())]) or "none"
+    raise UsageError(f"no baseline {name!r} under {store.root}; there are: {known}")
+
+
+def _list(_args: argparse.Namespace, store: BaselineStore, console: Console) -> int:
+    from rich.table import Table
+
+    from phasegate.baseline.store import read_folder
+
+    table = Table("baseline", "sessions", "hosts", "newest", "engine versions", box=None, pad_edge=False)
+    count = 0
+    for label in [None, *store.pins()]:
+        for fingerprint in store.fingerprints(label):
+            sessions = read_folder(store.folder(fingerprint, label))
+            name = f"pinned/{label}/{fingerprint}" if label else fingerprint
+            table.add_row(name, str(len(sessions)), _words(one.host for one in sessions), sessions[-1].recorded_at,
+                          _words(one.server.get("engine_version") for one in sessions))  # fmt: skip
+            count += 1
+    if count:
+        console.print(table)
+    else:
+        console.print(f"no baseline under {store.root}; record one with: pytest perf_tests --update-baselines")
+    return 0
+
+
+def _words(values: Any) -> str:
+    return ", ".join(sorted({str(value) if value else "unknown" for value in values}))
+
+
+def _sessions_of(name: str, store: BaselineStore) -> list[Session]:
+    from phasegate.baseline.store import read_folder
+
+    folder = folder_named(name, store)
+    sessions = read_folder(folder)
+    if not sessions:
+        raise UsageError(f"{folder}: no session in it")
+    return sessions
+
+
+def _show(args: argparse.Namespace, store: BaselineStore, console: Console) -> int:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from phasegate.gate.comparable import keyed_facts
+    from phasegate.gate.facts import facts_of
+    from phasegate.gate.levels import Side
+    from phasegate.gate.validity import say
+
+    sessions = _sessions_of(args.name, store)
+    for key, value in keyed_facts(sessions[-1].server).items():
+        console.print(f"{key}: {escape(value or 'unknown')}")
+    console.print(f"sessions: {len(sessions)}, {sessions[0].recorded_at} to {sessions[-1].recorded_at}")
+    side = Side.of(sessions)
+    table = Table("workload", "metric", "median", "lowest", "highest", "sessions", box=None, pad_edge=False)
+    for (workload, metric), _ in side.by_key.items():
+        facts, levels = facts_of(metric), side.levels((workload, metric)).values()
+        if facts is None or not levels:
+            continue
+        ends = [say(value, facts) for value in (side.level((workload, metric)), min(levels), max(levels))]
+        table.add_row(escape(workload), metric, *ends, str(len(levels)))
+    console.print(table)
+    return 0
+
+
+def _diff(args: argparse.Namespace, store: BaselineStore, console: Console) -> int:
+    from phasegate.baseline.change import describe_change
+
+    for line in describe_change(_sessions_of(args.old, store), _sessions_of(args.new, store)):
+        console.print(line, markup=False, soft_wrap=True)
+    return 0
+
+
+def _prune(args: argparse.Namespace, store: BaselineStore, console: Console) -> int:
+    from phasegate.baseline.store import older_than_newest
+
+    if args.keep < 1:
+        raise UsageError(f"--keep is {args.keep}; it must be at least 1 (delete the folder by hand to drop a baseline)")
+    paths = older_than_newest(folder_named(args.name, store), args.keep)
+    for path in paths:
+        if args.yes:
+            path.unlink()
+        console.print(f"{'deleted' if args.yes else 'would delete'} {path}", markup=False, soft_wrap=True)
+    if not paths:
+        console.print(f"nothing to delete: no more than {args.keep} sessions are stored")
+    elif not args.yes:
+        console.print("nothing was deleted; add --yes to delete these files")
+    return 0
+
+
+def _check(args: argparse.Namespace, store: BaselineStore, console: Console) -> int:
+    from phasegate.baseline.session_file import InvalidBaselineError
+    from phasegate.baseline.store import leftovers, read_session, session_paths
+
+    if args.name:
+        folders = [folder_named(args.name, store)]
+    else:
+        folders = [store.folder(name, label) for label in [None, *store.pins()] for name in store.fingerprints(label)]
+    good, bad = 0, 0
+    for folder in folders:
+        for path in session_paths(folder):
+            try:
+                _same_folder(read_session(path), folder)
+                good += 1
+            except InvalidBaselineError as error:
+                console.print(f"INVALID_BASELINE: {error}", markup=False, soft_wrap=True)
+                bad += 1
+        for path in leftovers(folder):
+            console.print(f"left over from an update that was killed, safe to delete: {path}", markup=False)
+    console.print(f"{good} sessions can be used, {bad} cannot")
+    return INVALID if bad else 0
+
+
+def _same_folder(session: Session, folder: Path) -> None:
+    """Refuse a session that was moved under another server's name by hand."""
+    from phasegate.baseline.session_file import InvalidBaselineError
+
+    if session.fingerprint != folder.name:
+        raise InvalidBaselineError(f"{folder / session.session_id}.json: belongs to {session.fingerprint}, not here")
+
+
+_ACTIONS: dict[str, Callable[[argparse.Namespace, BaselineStore, Console], int]] = {
+    "list": _list,
+    "show": _show,
+    "diff": _diff,
+    "prune": _prune,
+    "check": _check,
+}
