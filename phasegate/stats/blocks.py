@@ -7,6 +7,7 @@ requests are pulled in: a neighbour that makes one request three times slower mu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -97,22 +98,43 @@ def calmed(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
     """A block table of logs with single disturbed values pulled in, and how many were.
 
     A cell's residual is what remains after its level's median and its block's median residual (with 3 levels or
-    more; with 2 a block's median could not tell which of the two was disturbed). The scale is the median absolute
-    residual, of the whole table or of the level where that is larger: one level's eight values alone would give
-    too erratic a scale, and a noisier level must not be trimmed to the noise of the others.
+    more; with 2 a block's median could not tell which of the two was disturbed).
     """
     n, width = logs.shape
     if n < MIN_BLOCKS:
         return logs.copy(), 0
-    centre = np.broadcast_to(np.median(logs, axis=0), logs.shape)
+    residual = logs - np.median(logs, axis=0)
     if width >= 3:
-        centre = centre + np.median(logs - centre, axis=1, keepdims=True)
-    residual = logs - centre
-    residual = residual - np.median(residual, axis=0)
-    centre = logs - residual
-    size = np.abs(residual)
-    # Medians of few residuals are too small by n / (n - 0.8) (Croux and Rousseeuw 1992).
-    to_sigma = _MAD_TO_SIGMA * n / (n - 0.8)
-    scale = np.maximum(np.maximum(np.median(size), np.median(size, axis=0)) * to_sigma, SCALE_FLOOR)
-    disturbed = size > OUTLIER_SCALES * scale
-    return centre + np.where(disturbed, PULLED_TO * np.sign(residual) * scale, residual), int(disturbed.sum())
+        residual = residual - np.median(residual, axis=1, keepdims=True)
+        residual = residual - np.median(residual, axis=0)
+        scale = _paired_scale(logs)
+    else:
+        scale = _to_sigma(np.median(np.abs(residual), axis=0), n)
+    scale = np.maximum(scale, SCALE_FLOOR)
+    disturbed = np.abs(residual) > OUTLIER_SCALES * scale
+    ordinary = np.where(disturbed, PULLED_TO * np.sign(residual) * scale, residual)
+    return logs - residual + ordinary, int(disturbed.sum())
+
+
+def _paired_scale(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Robust deviation of the cells of each level, free of block effects, one per level.
+
+    From the differences between levels within blocks, since residuals against a block's median are too small: with
+    three levels a third of them is zero. It is that of the whole table, or of the level where that is larger: one
+    level's values alone are too few for a steady scale, and a noisier level must not be held to the others' noise.
+    """
+    n, width = logs.shape
+    difference = logs[:, :, None] - logs[:, None, :]
+    size = np.abs(difference - np.median(difference, axis=0))
+    other = ~np.eye(width, dtype=bool)
+    of_all = np.median(size[:, other])
+    of_level = np.array([np.median(size[:, i, other[i]]) for i in range(width)])
+    return _to_sigma(np.maximum(of_all, of_level), n) / math.sqrt(2)
+
+
+def _to_sigma(median_size: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Standard deviation of normal values with that median absolute deviation from the median of n.
+
+    Medians of few deviations are too small by n / (n - 0.8) (Croux and Rousseeuw 1992).
+    """
+    return np.asarray(_MAD_TO_SIGMA * n / (n - 0.8) * median_size, dtype=np.float64)

@@ -21,7 +21,11 @@ POWER = 0.9
 """Chance of a decision that `more_needed` plans for: common practice in sample-size planning."""
 
 MOST_NEEDED = 200
-"""`more_needed` never asks for more: an effect that needs more sits on its margin, and data will not move it."""
+"""`more_needed` never asks for more: with such noise the measuring has to change, not its length."""
+
+FINEST_RESOLUTION = 0.5
+"""Share of a boundary that `more_needed` plans to resolve at the finest. An estimate next to a boundary sits there by
+chance more often than by truth; to resolve its last distance would ask for absurd numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +72,12 @@ def mean_interval(values: Sequence[float] | NDArray[np.float64], alpha: float) -
 def more_needed(interval: MeanInterval, boundaries: Sequence[float]) -> int:
     """How many more values would probably move the interval off all boundaries that it now covers.
 
-    Plans with the present mean and spread for a power of 0.9; at least 1, at most `MOST_NEEDED`.
+    Plans with the present mean and spread for a power of 0.9, and never for a finer resolution than
+    `FINEST_RESOLUTION` of a boundary; at least 1, at most `MOST_NEEDED`.
     """
-    distance = min(abs(interval.mean - boundary) for boundary in boundaries)
+    distance = min(
+        max(abs(interval.mean - boundary), FINEST_RESOLUTION * abs(boundary)) for boundary in boundaries
+    )  # fmt: skip
     counts = np.arange(interval.n + 1, interval.n + MOST_NEEDED)
     quantiles = special.stdtrit(counts - 1.0, interval.confidence) + special.ndtri(POWER)
     enough = quantiles * interval.spread <= distance * np.sqrt(counts)

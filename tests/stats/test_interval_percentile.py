@@ -125,10 +125,11 @@ def test_the_mean_interval_is_students() -> None:
 
 
 def test_more_is_needed_the_nearer_the_boundary() -> None:
-    """The number asked for grows as the estimate nears the margin, and ends at the most that is ever asked for."""
-    interval = mean_interval([0.0, 1.0, 2.0, 3.0, 4.0], 0.05)
-    far, near, on = (more_needed(interval, [bound]) for bound in (4.0, 3.0, 2.0))
-    assert 1 <= far < near < on == 200
+    """The number asked for grows as the estimate nears the margin, but not beyond resolving half of it."""
+    values = [1.6, 1.8, 2.0, 2.2, 2.4]
+    far, near, on = (more_needed(mean_interval(values, 0.05), [bound]) for bound in (6.0, 2.9, 2.01))
+    assert 1 <= far <= near <= on < 10
+    assert more_needed(mean_interval([-9.0, 9.0, -9.0, 9.0, 0.1], 0.05), [0.2]) == 200
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 32), (1, 32), (16, 32), (32, 32)])

@@ -22,7 +22,9 @@ def remedy(n: int, needed: int | None) -> str:
     if needed is None:
         return ""
     if needed >= MOST_NEEDED:
-        return f"the estimate sits on the margin, and {MOST_NEEDED} more repetitions of each length may not decide it"
+        return (
+            f"too noisy: {MOST_NEEDED} more repetitions of each length may not decide it; measure on a quieter machine"
+        )
     return f"measure {needed} more repetitions of each length ({n + needed} in all)"
 
 
