@@ -43,7 +43,7 @@ class LawResult:
         effect: the deciding estimate, in ``unit``; None where there were too few data for any estimate.
         low, high: its interval, each bound one-sided at ``confidence``; None with ``effect``.
         unit: what ``effect`` is measured in: ``"fraction"`` (0.05 is 5 %), ``"s per 1,000 tokens"``,
-            ``"fraction per 1,000 tokens"``, ``"fraction of requests"``, ``"ratio"``.
+            ``"fraction per 1,000 tokens"``, ``"fraction of requests"``, ``"ratio"``, ``"s"``.
         confidence: of each bound, such as 0.95.
         n: blocks (repetitions) that carry the judgement; requests for the law about stalls.
         needed: how many more of them would probably decide (power 0.9 if the estimates hold); None when decided.

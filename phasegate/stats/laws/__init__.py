@@ -6,8 +6,10 @@ Each law is a function from plain arrays to a `LawResult`. None knows where its 
 from phasegate.stats.laws.cache import cached_faster
 from phasegate.stats.laws.lengths import bounded_slope, flat, rises
 from phasegate.stats.laws.line import linear
+from phasegate.stats.laws.load import amortises, stall_bounded
 from phasegate.stats.laws.margins import (
     ALPHA,
+    AMORTISE_MIN,
     CACHE_CONTROL_MARGIN,
     CACHE_SAVING_MIN,
     LINEAR_INTERCEPT_MARGIN,
@@ -25,6 +27,7 @@ from phasegate.stats.laws.stalls import no_stalls
 
 __all__ = [
     "ALPHA",
+    "AMORTISE_MIN",
     "CACHE_CONTROL_MARGIN",
     "CACHE_SAVING_MIN",
     "LINEAR_INTERCEPT_MARGIN",
@@ -37,10 +40,12 @@ __all__ = [
     "TPOT_SLOPE_MARGIN",
     "TTFT_FLAT_MARGIN",
     "TTFT_RISE_MIN",
+    "amortises",
     "bounded_slope",
     "cached_faster",
     "flat",
     "linear",
     "no_stalls",
     "rises",
+    "stall_bounded",
 ]

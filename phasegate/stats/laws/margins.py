@@ -59,3 +59,9 @@ CACHE_CONTROL_MARGIN = 0.10
 
 CACHE_SLOWER_MIN = 0.05
 """A cached call this much slower than the cold one is called slower; less is a cache that does nothing."""
+
+AMORTISE_MIN = 1.2
+"""Least ratio of output throughput under several streams to that of one for decode to count as batched.
+
+Small on purpose: a GPU reaches nearly the number of streams, but a CPU that is bound by arithmetic gains little; one
+request after another gives 1.0."""
