@@ -166,3 +166,14 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def older_than_newest(folder: Path, keep: int) -> list[Path]:
+    """Files of all sessions but the ``keep`` newest, oldest first.
+
+    Raises:
+        InvalidBaselineError: one of them cannot be read, so nobody knows how old it is.
+    """
+    read = [(path, read_session(path)) for path in session_paths(folder)]
+    dated = sorted((one.recorded_at, one.session_id, path) for path, one in read)
+    return [path for _, _, path in dated][: max(0, len(dated) - keep)]
