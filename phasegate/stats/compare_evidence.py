@@ -1,0 +1,121 @@
+"""The numbers of one comparison: a moderated t-test on session logs that no single session can decide.
+
+d  = mean(candidate) - mean(baseline)           logs, far values pulled in, positive for worse
+SE = s sqrt(g(m,r)/m + g(k,r)/k)                s moderated, g for neighbouring sessions that resemble each other
+p  = max(p of all, p without the worst candidate session / 5)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasegate.stats.autocorrelation import degrees_of_freedom, unbiased, variance_factor
+from phasegate.stats.power import critical_t, detectable_shift, upper_tail
+from phasegate.stats.winsor import winsorised
+
+Logs = NDArray[np.float64]
+
+LEFT_OUT_GAIN = 5.0
+"""How much weaker the evidence without the worst session may be: it rests on fewer sessions, the best of them."""
+
+DEVIATION_FLOOR = 1e-3
+"""Least standard deviation of a session's log: no clock and no engine repeats itself to better than 0.1 %."""
+
+ASSUMED_DEVIATION = 0.05
+"""Standard deviation assumed where a baseline of one session leaves it unknown: a noisy shared host."""
+
+ASSUMED_DF = 4.0
+"""Degrees of freedom of that assumption: as good as five sessions would have shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What is known of how much sessions vary.
+
+    Attributes:
+        deviation: standard deviation of one session's log.
+        df: its degrees of freedom.
+        correlation: of neighbouring sessions.
+        assumed: whether no data stand behind it.
+    """
+
+    deviation: float
+    df: float
+    correlation: float
+    assumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a comparison's sessions say. Logs, positive for worse.
+
+    Attributes:
+        d, error: difference and its standard error.
+        low, high: interval of ``d``.
+        p_worse, p_better: one-sided.
+        p_worse_all, p_better_all: the same, far sessions neither pulled in nor left out.
+        far: candidate sessions that were pulled in.
+    """
+
+    d: float
+    error: float
+    low: float
+    high: float
+    p_worse: float
+    p_better: float
+    p_worse_all: float
+    p_better_all: float
+    far: int
+
+
+def own_variance(baseline: Logs, correlation: float) -> tuple[float, float]:
+    """A baseline's variance of single sessions and its degrees of freedom; (0, 0) of fewer than two."""
+    k = baseline.size
+    if k < 2:
+        return 0.0, 0.0
+    pulled, _ = winsorised(baseline, DEVIATION_FLOOR)
+    variance = unbiased(float(pulled.var(ddof=1)), k, correlation)
+    return max(variance, DEVIATION_FLOOR**2), degrees_of_freedom(k, correlation)
+
+
+def spread_factor(k: int, m: int, correlation: float, leverage: float = 0.0) -> float:
+    """Standard error of the difference of m candidate and k baseline sessions, in deviations of one."""
+    return math.sqrt(variance_factor(m, correlation) / m + variance_factor(k, correlation) / k + leverage)
+
+
+def weigh(baseline: Logs, candidate: Logs, noise: Noise, *, leverage: float, confidence: float) -> Evidence:
+    """The evidence of a comparison; at least one session on each side."""
+    k, m = baseline.size, candidate.size
+    before = float(winsorised(baseline, DEVIATION_FLOOR)[0].mean())
+    pulled, far = winsorised(candidate, noise.deviation)
+    d = float(pulled.mean()) - before
+    error = noise.deviation * spread_factor(k, m, noise.correlation, leverage)
+    half = critical_t((1.0 - confidence) / 2.0, noise.df) * error
+    raw = float(candidate.mean()) - before
+    p_worse, p_better = upper_tail(d / error, noise.df), upper_tail(-d / error, noise.df)
+    if m > 1:
+        fewer = noise.deviation * spread_factor(k, m - 1, noise.correlation, leverage)
+        ordered = np.sort(pulled)
+        without_worst = float(ordered[:-1].mean()) - before
+        without_best = float(ordered[1:].mean()) - before
+        p_worse = max(p_worse, min(1.0, upper_tail(without_worst / fewer, noise.df) / LEFT_OUT_GAIN))
+        p_better = max(p_better, min(1.0, upper_tail(-without_best / fewer, noise.df) / LEFT_OUT_GAIN))
+    return Evidence(
+        d, error, d - half, d + half, p_worse, p_better,
+        upper_tail(raw / error, noise.df), upper_tail(-raw / error, noise.df), far,
+    )  # fmt: skip
+
+
+def detectable(k: int, m: int, noise: Noise, alpha: float, power: float, leverage: float = 0.0) -> float:
+    """Smallest worsening found with this power when each test keeps ``alpha``, as a fraction; inf beyond any use."""
+    shift = detectable_shift(alpha, round(noise.df, 3), power)
+    return fraction(shift * noise.deviation * spread_factor(k, m, noise.correlation, leverage))
+
+
+def fraction(log_ratio: float) -> float:
+    """A log ratio as a fraction: 0.05 for 5 % more. Beyond a factor of e^50, inf."""
+    return math.expm1(log_ratio) if log_ratio < 50.0 else math.inf

@@ -1,0 +1,247 @@
+"""From the evidence of the comparisons to their rows: which rejections stand, the word, what would decide, the reason.
+
+A comparison regresses where its p survives the correction for the whole build and the worsening is at least half the
+tolerance and beyond the absolute floor; it improves by the mirror image. Otherwise it is within its tolerance only if
+a worsening of the tolerance would have been found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from phasegate.stats import compare_evidence as evidence_of
+from phasegate.stats.compare_evidence import Evidence, Noise, detectable, fraction
+from phasegate.stats.compare_types import ComparedRow, CompareSettings, Decision, StoredComparison
+from phasegate.stats.compare_words import change, needed, percent, signed
+from phasegate.stats.multiplicity import benjamini_yekutieli, harmonic, holm
+from phasegate.stats.sentinel import Adjusted, host_shift
+from phasegate.stats.sequential import FUTILE, sequence_detectable
+
+MOST_SEARCHED = 200
+"""More sessions than this are never asked for."""
+
+FEW_SESSIONS = 10
+"""Below this number of candidate sessions, one that stands far off is a tenth of the evidence: it is not waved off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A comparison with its evidence; None where a side has no session, or both have one only."""
+
+    comparison: StoredComparison
+    noise: Noise
+    evidence: Evidence | None
+    leverage: float = 0.0
+    host_moved: float | None = None
+
+
+def weigh_one(one: StoredComparison, adjusted: Adjusted, noise: Noise, settings: CompareSettings) -> Weighed:
+    """Weigh one comparison whose noise is known."""
+    k, m = adjusted.baseline.size, adjusted.candidate.size
+    moved = host_shift(
+        np.log(np.asarray(one.baseline_sentinel, dtype=np.float64)),
+        np.log(np.asarray(one.candidate_sentinel, dtype=np.float64)),
+        math.log1p(one.tolerance) / 2.0,
+    )
+    if k == 0 or m == 0:
+        return Weighed(one, noise, None, host_moved=moved)
+    evidence = evidence_of.weigh(
+        adjusted.baseline, adjusted.candidate, noise, leverage=adjusted.leverage, confidence=settings.confidence
+    )
+    return Weighed(one, noise, evidence, adjusted.leverage, moved)
+
+
+def judged_rows(weighed: Sequence[Weighed], settings: CompareSettings) -> tuple[ComparedRow, ...]:
+    """The rows of a build, in the order given."""
+    rows: dict[int, ComparedRow] = {}
+    for gated in (True, False):
+        members = [index for index, one in enumerate(weighed) if one.comparison.gated is gated]
+        level = _level(len(members), gated, settings)
+        worse = _standing([_testable(weighed[index], settings, "p_worse") for index in members], gated, settings)
+        better = _standing([_testable(weighed[index], settings, "p_better") for index in members], gated, settings)
+        for index, falls_worse, falls_better in zip(members, worse, better, strict=True):
+            rows[index] = _Judge(weighed[index], settings, level).row(falls_worse, falls_better)
+    return tuple(rows[index] for index in range(len(weighed)))
+
+
+def _level(count: int, gated: bool, settings: CompareSettings) -> float:
+    """The level of the first rejection, which each comparison can count on."""
+    if count == 0:
+        return settings.alpha
+    return settings.alpha / count if gated else settings.alpha / (count * harmonic(count))
+
+
+def _standing(p_values: Sequence[float], gated: bool, settings: CompareSettings) -> list[bool]:
+    return (holm if gated else benjamini_yekutieli)(p_values, settings.alpha)
+
+
+def _testable(one: Weighed, settings: CompareSettings, name: str) -> float:
+    """Its p, or 1 where nothing may be concluded: it then takes part in the correction without ever falling."""
+    too_few = len(one.comparison.candidate) < settings.least_candidate
+    return 1.0 if one.evidence is None or too_few else float(getattr(one.evidence, name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Judges one comparison at the level that it can count on."""
+
+    weighed: Weighed
+    settings: CompareSettings
+    level: float
+
+    @property
+    def _counts(self) -> tuple[int, int]:
+        return len(self.weighed.comparison.baseline), len(self.weighed.comparison.candidate)
+
+    def row(self, falls_worse: bool, falls_better: bool) -> ComparedRow:
+        evidence = self.weighed.evidence
+        k, m = self._counts
+        if evidence is None:
+            return self._empty(k, m)
+        if k < 2 and m < 2:
+            return self._one_each(evidence)
+        mde = self._mde(evidence)
+        decision, reason = self._decide(evidence, mde, falls_worse, falls_better)
+        base = self._plain(evidence)
+        row = replace(
+            base, decision=decision, p=evidence.p_worse, p_improved=evidence.p_better, mde=mde,
+            df=self.weighed.noise.df, deviation=self.weighed.noise.deviation, warnings=self._warnings(evidence),
+        )  # fmt: skip
+        open_end = decision is Decision.UNDECIDED and self.weighed.host_moved is None
+        sessions, more_baseline = self._needs(mde) if open_end else (None, None)
+        asked = f"; {self._asked(sessions, more_baseline)}" if decision is Decision.UNDECIDED else ""
+        return replace(
+            row, sessions_needed=sessions, baseline_needed=more_baseline,
+            reason=f"{change(_known(base.ratio), base.low, base.high, self.settings.confidence)}; {reason}{asked}",
+        )  # fmt: skip
+
+    def _asked(self, sessions: int | None, more_baseline: int | None) -> str:
+        if self.weighed.host_moved is not None:
+            return "measure again on a quiet host, or compare both servers in one sitting"
+        return needed(sessions, more_baseline)
+
+    def _plain(self, evidence: Evidence) -> ComparedRow:
+        """The row with its effect only."""
+        one = self.weighed.comparison
+        ends = [math.exp(-x if one.higher_is_better else x) for x in _bounded(evidence.d, evidence.low, evidence.high)]
+        low, high = sorted(ends[1:])
+        k, m = self._counts
+        return ComparedRow(
+            one.name, Decision.UNDECIDED, evidence.d, ends[0], low, high, None, None, None, None, None,
+            k, m, None, None, "",
+        )  # fmt: skip
+
+    def _empty(self, k: int, m: int) -> ComparedRow:
+        side = "baseline" if k == 0 else "candidate"
+        return ComparedRow(
+            self.weighed.comparison.name, Decision.UNDECIDED, None, None, None, None, None, None, None, None, None,
+            k, m, max(0, self.settings.least_candidate - m) or None, 2 if k == 0 else None,
+            f"the {side} has no session, so there is nothing to compare",
+        )  # fmt: skip
+
+    def _one_each(self, evidence: Evidence) -> ComparedRow:
+        base = replace(self._plain(evidence), low=None, high=None)
+        return replace(
+            base, sessions_needed=self.settings.least_candidate - 1, baseline_needed=1,
+            reason=f"{signed(_known(base.ratio))}; one session on each side cannot tell a change from noise: "
+            "compare both servers side by side in one sitting, or measure more sessions of both",
+        )  # fmt: skip
+
+    def _mde(self, evidence: Evidence) -> float:
+        k, m = self._counts
+        planned = self.settings.planned_candidate
+        noise, power, leverage = self.weighed.noise, self.settings.power, self.weighed.leverage
+        if planned is not None and planned > m and evidence.p_worse >= FUTILE:
+            return sequence_detectable(k, m, planned, noise, self.level, power, leverage)
+        return detectable(k, m, noise, self.level, power, leverage)
+
+    def _decide(self, evidence: Evidence, mde: float, falls_worse: bool, falls_better: bool) -> tuple[Decision, str]:
+        one, (k, m) = self.weighed.comparison, self._counts
+        if self.weighed.host_moved is not None:
+            moved = signed(math.exp(self.weighed.host_moved))
+            return Decision.UNDECIDED, f"the frozen reference itself moved by {moved}, so the host changed"
+        if m < self.settings.least_candidate:
+            return Decision.UNDECIDED, f"{m} candidate session alone may be a bad one"
+        if falls_worse and self._large(evidence.d):
+            noise = f"p = {evidence.p_worse:.2g} of {self.level:.2g} allowed"
+            return Decision.REGRESSED, f"worse than noise explains ({noise}){self._assumption()}"
+        if falls_better and self._large(-evidence.d):
+            return Decision.IMPROVED, f"better than noise explains (p = {evidence.p_better:.2g}){self._assumption()}"
+        if k < 2:
+            return Decision.UNDECIDED, f"a baseline of one session shows no variance{self._assumption()}"
+        if self._far_off_decides(evidence):
+            return Decision.UNDECIDED, f"it rests on single ones of {m} candidate sessions, which stand far off"
+        tolerance = f"the tolerance of {percent(one.tolerance)}"
+        if mde <= one.tolerance:
+            return Decision.WITHIN, f"a worsening of {percent(mde)} would have been found, within {tolerance}"
+        return Decision.UNDECIDED, f"only a worsening of {percent(mde)} would have been found, above {tolerance}"
+
+    def _large(self, worse_by: float) -> bool:
+        """Whether a change is at least half the tolerance and beyond the absolute floor."""
+        one = self.weighed.comparison
+        before = math.exp(float(np.mean(np.log(one.baseline))))
+        return worse_by >= math.log1p(one.tolerance) / 2.0 and before * abs(fraction(worse_by)) >= one.floor
+
+    def _far_off_decides(self, evidence: Evidence) -> bool:
+        """Whether few candidate sessions would fall either way but for the care taken with far ones."""
+        m = len(self.weighed.comparison.candidate)
+        hidden = evidence.p_worse_all <= self.level < evidence.p_worse
+        return hidden and m < FEW_SESSIONS
+
+    def _assumption(self) -> str:
+        noise = self.weighed.noise
+        if not noise.assumed:
+            return ""
+        return f", assuming that sessions vary by {percent(noise.deviation)}, which nobody measured"
+
+    def _warnings(self, evidence: Evidence) -> tuple[str, ...]:
+        found = []
+        if evidence.far:
+            m = len(self.weighed.comparison.candidate)
+            found.append(f"{evidence.far} of {m} candidate sessions stand far off and were pulled in; look at them")
+        if self.weighed.noise.deviation <= evidence_of.DEVIATION_FLOOR:
+            floor = percent(evidence_of.DEVIATION_FLOOR)
+            found.append(f"the baseline's sessions are all but equal; a noise of {floor} is assumed")
+        return tuple(found)
+
+    def _needs(self, mde: float) -> tuple[int | None, int | None]:
+        """(candidate sessions, baseline sessions) that would decide; see `ComparedRow`."""
+        k, m = self._counts
+        tolerance = self.weighed.comparison.tolerance
+        if k < 2:
+            return None, self._baseline_needed(max(k, 1), max(m, self.settings.least_candidate))
+        if mde <= tolerance or m < self.settings.least_candidate:
+            least = max(1, self.settings.least_candidate - m)
+        else:
+            least = 1
+        for more in range(least, MOST_SEARCHED):
+            if self._detectable(k, m + more) <= tolerance:
+                return more, None
+        return None, self._baseline_needed(k, max(m, 5))
+
+    def _detectable(self, k: int, m: int) -> float:
+        return detectable(k, m, self.weighed.noise, self.level, self.settings.power, self.weighed.leverage)
+
+    def _baseline_needed(self, k: int, m: int) -> int | None:
+        """Baseline sessions that bring the detectable worsening within the tolerance; their df come with them."""
+        noise = self.weighed.noise
+        for more in range(1, MOST_SEARCHED):
+            longer = replace(noise, df=noise.df + more) if not noise.assumed else replace(noise, df=k + more - 1.0)
+            mde = detectable(k + more, m, longer, self.level, self.settings.power)
+            if mde <= self.weighed.comparison.tolerance:
+                return more
+        return None
+
+
+def _known(ratio: float | None) -> float:
+    assert ratio is not None
+    return ratio
+
+
+def _bounded(*logs: float) -> list[float]:
+    """Logs that can be exponentiated."""
+    return [min(700.0, max(-700.0, one)) for one in logs]

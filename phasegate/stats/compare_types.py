@@ -1,0 +1,154 @@
+"""What goes into a comparison of sessions and what comes out: plain frozen values."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class Decision(str, enum.Enum):
+    """How a comparison ends. WITHIN is said only where a worsening beyond the tolerance would have been found."""
+
+    REGRESSED = "regressed"
+    IMPROVED = "improved"
+    WITHIN = "within"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredComparison:
+    """One metric of one workload, in stored baseline sessions and in candidate sessions.
+
+    Attributes:
+        name: for sentences and to find the row again.
+        group: comparisons of one group lend each other their variance; the metric's name.
+        baseline, candidate: one positive value per session (such as its median), in time order, in the metric's unit.
+        tolerance: worsening that is accepted, as a fraction.
+        floor: worsening in the metric's unit below which nothing is a regression; 0 for none.
+        higher_is_better: whether larger values are better.
+        gated: whether it shares the build's chance of a false alarm; the others only inform.
+        baseline_sentinel, candidate_sentinel: the frozen reference's values in the same sessions, positive; empty
+            where there is none. Of another number than the sessions, they only show whether the host changed.
+    """
+
+    name: str
+    group: str
+    baseline: Sequence[float]
+    candidate: Sequence[float]
+    tolerance: float
+    floor: float = 0.0
+    higher_is_better: bool = False
+    gated: bool = True
+    baseline_sentinel: Sequence[float] = ()
+    candidate_sentinel: Sequence[float] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompareSettings:
+    """The numbers that decide, for all comparisons of a build.
+
+    Attributes:
+        alpha: chance of any false alarm among the gated comparisons of a build.
+        power: chance with which an effect of the detectable size is found.
+        confidence: of the two-sided interval of a ratio.
+        least_candidate: candidate sessions below which nothing is decided: one alone may be a bad one.
+        planned_candidate: candidate sessions of a comparison that does not stop early, if the sequence was fixed
+            beforehand (see `sequential`); None where the sessions at hand are all there will be.
+    """
+
+    alpha: float = 0.01
+    power: float = 0.99
+    confidence: float = 0.95
+    least_candidate: int = 2
+    planned_candidate: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("alpha", "power", "confidence"):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise ValueError(f"{name} is {getattr(self, name)}; it is a chance between 0 and 1")
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRow:
+    """One comparison, judged.
+
+    Attributes:
+        name: of the comparison.
+        decision: the word.
+        d: log ratio, positive for worse; None where a side has no session.
+        ratio, low, high: candidate / baseline in the metric's own direction with its interval; None with ``d``, the
+            interval also where nothing is known of the variance.
+        p: one-sided p-value of "worse" before any correction; None where nothing can be tested.
+        p_improved: the same of "better".
+        mde: smallest worsening that would have been found, as a fraction; inf where none would, None where nothing
+            can be tested.
+        df: degrees of freedom; None with ``mde``.
+        deviation: standard deviation of one session's log that was reckoned with; None with ``mde``.
+        baseline_count, candidate_count: sessions.
+        sessions_needed: how many more candidate sessions would decide; None where decided, or where no number would.
+        baseline_needed: how many more baseline sessions would decide, where candidate sessions alone would not.
+        reason: one sentence with the numbers that decided.
+        warnings: remarks worded as remedies.
+    """
+
+    name: str
+    decision: Decision
+    d: float | None
+    ratio: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    p_improved: float | None
+    mde: float | None
+    df: float | None
+    deviation: float | None
+    baseline_count: int
+    candidate_count: int
+    sessions_needed: int | None
+    baseline_needed: int | None
+    reason: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResult:
+    """All comparisons of a build.
+
+    Attributes:
+        rows: in the order they were given.
+        alpha: the build's chance of a false alarm that was kept.
+        gated: comparisons that share it.
+        moved_together: one sentence where everything moved alike, which points at the host or the client; else None.
+    """
+
+    rows: tuple[ComparedRow, ...]
+    alpha: float
+    gated: int
+    moved_together: str | None = None
+
+    def row(self, name: str) -> ComparedRow:
+        """The row of a comparison.
+
+        Raises:
+            KeyError: no comparison has this name.
+        """
+        for one in self.rows:
+            if one.name == name:
+                return one
+        raise KeyError(f"no comparison is named {name!r}")
+
+
+def check_values(name: str, word: str, values: Sequence[float]) -> None:
+    """Demand positive, finite values.
+
+    Raises:
+        ValueError: one is not; names it.
+    """
+    for index, value in enumerate(values):
+        if not (value > 0.0 and math.isfinite(value)):
+            raise ValueError(
+                f"{name}: value {index + 1} of the {word} is {value!r}; a comparison needs positive, finite numbers, "
+                "leave failed measurements out"
+            )

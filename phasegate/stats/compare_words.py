@@ -1,0 +1,34 @@
+"""The sentences of a comparison: numbers that decided, and what to do."""
+
+from __future__ import annotations
+
+import math
+
+from phasegate.units import format_percent
+
+
+def change(ratio: float, low: float | None, high: float | None, confidence: float) -> str:
+    """How far the candidate moved, such as ``+3.1 %, 95 % interval +1.0 % to +5.2 %``."""
+    moved = signed(ratio)
+    if low is None or high is None:
+        return moved
+    return f"{moved}, {100 * confidence:g} % interval {signed(low)} to {signed(high)}"
+
+
+def signed(ratio: float) -> str:
+    """A ratio as a signed change in per cent."""
+    return format_percent(ratio - 1.0, signed=True) if math.isfinite(ratio) and ratio < 1e4 else "beyond all bounds"
+
+
+def percent(fraction: float) -> str:
+    """A fraction in per cent, or words for one beyond any use."""
+    return format_percent(fraction) if fraction < 1e3 else "more than a thousandfold"
+
+
+def needed(sessions: int | None, baseline: int | None, unit: str = "candidate session") -> str:
+    """What would decide."""
+    if sessions is not None:
+        return f"{sessions} more {unit}{'s' if sessions != 1 else ''} would decide"
+    if baseline is not None:
+        return f"{baseline} more baseline session{'s' if baseline != 1 else ''} would decide"
+    return "compare both servers side by side in one sitting, or widen the tolerance"
