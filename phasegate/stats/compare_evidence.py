@@ -72,25 +72,34 @@ class Evidence:
     far: int
 
 
-def own_variance(baseline: Logs, correlation: float) -> tuple[float, float]:
-    """A baseline's variance of single sessions and its degrees of freedom; (0, 0) of fewer than two."""
-    k = baseline.size
+def own_variance(logs: Logs, correlation: float) -> tuple[float, float]:
+    """The variance of single sessions (or blocks) and its degrees of freedom; (0, 0) of fewer than two."""
+    k = logs.size
     if k < 2:
         return 0.0, 0.0
-    pulled, _ = winsorised(baseline, DEVIATION_FLOOR)
+    pulled, _ = winsorised(logs, DEVIATION_FLOOR)
     variance = unbiased(float(pulled.var(ddof=1)), k, correlation)
     return max(variance, DEVIATION_FLOOR**2), degrees_of_freedom(k, correlation)
 
 
 def spread_factor(k: int, m: int, correlation: float, leverage: float = 0.0) -> float:
-    """Standard error of the difference of m candidate and k baseline sessions, in deviations of one."""
-    return math.sqrt(variance_factor(m, correlation) / m + variance_factor(k, correlation) / k + leverage)
+    """Standard error of the difference of m candidate and k baseline sessions, in deviations of one.
+
+    k = 0 is the paired case: m blocks that hold both sides, compared with zero.
+    """
+    before = variance_factor(k, correlation) / k if k else 0.0
+    return math.sqrt(variance_factor(m, correlation) / m + before + leverage)
 
 
 def weigh(baseline: Logs, candidate: Logs, noise: Noise, *, leverage: float, confidence: float) -> Evidence:
-    """The evidence of a comparison; at least one session on each side."""
+    """The evidence of a comparison.
+
+    Args:
+        baseline: logs, one per session; empty in the paired case, where ``candidate`` holds log ratios per block.
+        candidate: logs, at least one.
+    """
     k, m = baseline.size, candidate.size
-    before = float(winsorised(baseline, DEVIATION_FLOOR)[0].mean())
+    before = float(winsorised(baseline, DEVIATION_FLOOR)[0].mean()) if k else 0.0
     pulled, far = winsorised(candidate, noise.deviation)
     d = float(pulled.mean()) - before
     error = noise.deviation * spread_factor(k, m, noise.correlation, leverage)

@@ -30,13 +30,24 @@ FEW_SESSIONS = 10
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A comparison with its evidence; None where a side has no session, or both have one only."""
+    """A comparison with its evidence; None where a side has no session."""
 
     comparison: StoredComparison
     noise: Noise
     evidence: Evidence | None
     leverage: float = 0.0
     host_moved: float | None = None
+    paired: bool = False
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Baseline and candidate sessions; blocks, both, when paired."""
+        return len(self.comparison.baseline), len(self.comparison.candidate)
+
+    @property
+    def unit(self) -> str:
+        """What carries the evidence, for sentences."""
+        return "block" if self.paired else "candidate session"
 
 
 def weigh_one(one: StoredComparison, adjusted: Adjusted, noise: Noise, settings: CompareSettings) -> Weighed:
@@ -93,16 +104,12 @@ class _Judge:
     settings: CompareSettings
     level: float
 
-    @property
-    def _counts(self) -> tuple[int, int]:
-        return len(self.weighed.comparison.baseline), len(self.weighed.comparison.candidate)
-
     def row(self, falls_worse: bool, falls_better: bool) -> ComparedRow:
         evidence = self.weighed.evidence
-        k, m = self._counts
+        k, m = self.weighed.counts
         if evidence is None:
             return self._empty(k, m)
-        if k < 2 and m < 2:
+        if k < 2 and m < 2 and not self.weighed.paired:
             return self._one_each(evidence)
         mde = self._mde(evidence)
         decision, reason = self._decide(evidence, mde, falls_worse, falls_better)
@@ -122,14 +129,14 @@ class _Judge:
     def _asked(self, sessions: int | None, more_baseline: int | None) -> str:
         if self.weighed.host_moved is not None:
             return "measure again on a quiet host, or compare both servers in one sitting"
-        return needed(sessions, more_baseline)
+        return needed(sessions, more_baseline, self.weighed.unit)
 
     def _plain(self, evidence: Evidence) -> ComparedRow:
         """The row with its effect only."""
         one = self.weighed.comparison
         ends = [math.exp(-x if one.higher_is_better else x) for x in _bounded(evidence.d, evidence.low, evidence.high)]
         low, high = sorted(ends[1:])
-        k, m = self._counts
+        k, m = self.weighed.counts
         return ComparedRow(
             one.name, Decision.UNDECIDED, evidence.d, ends[0], low, high, None, None, None, None, None,
             k, m, None, None, "",
@@ -152,29 +159,29 @@ class _Judge:
         )  # fmt: skip
 
     def _mde(self, evidence: Evidence) -> float:
-        k, m = self._counts
+        k, m = self.weighed.counts
         planned = self.settings.planned_candidate
         noise, power, leverage = self.weighed.noise, self.settings.power, self.weighed.leverage
         if planned is not None and planned > m and evidence.p_worse >= FUTILE:
             return sequence_detectable(k, m, planned, noise, self.level, power, leverage)
-        return detectable(k, m, noise, self.level, power, leverage)
+        return self._detectable(k, m)
 
     def _decide(self, evidence: Evidence, mde: float, falls_worse: bool, falls_better: bool) -> tuple[Decision, str]:
-        one, (k, m) = self.weighed.comparison, self._counts
+        one, (k, m) = self.weighed.comparison, self.weighed.counts
         if self.weighed.host_moved is not None:
             moved = signed(math.exp(self.weighed.host_moved))
             return Decision.UNDECIDED, f"the frozen reference itself moved by {moved}, so the host changed"
         if m < self.settings.least_candidate:
-            return Decision.UNDECIDED, f"{m} candidate session alone may be a bad one"
+            return Decision.UNDECIDED, f"{m} {self.weighed.unit} alone may be a bad one"
         if falls_worse and self._large(evidence.d):
             noise = f"p = {evidence.p_worse:.2g} of {self.level:.2g} allowed"
             return Decision.REGRESSED, f"worse than noise explains ({noise}){self._assumption()}"
         if falls_better and self._large(-evidence.d):
             return Decision.IMPROVED, f"better than noise explains (p = {evidence.p_better:.2g}){self._assumption()}"
-        if k < 2:
+        if k < 2:  # blocks of fewer than two have ended above
             return Decision.UNDECIDED, f"a baseline of one session shows no variance{self._assumption()}"
         if self._far_off_decides(evidence):
-            return Decision.UNDECIDED, f"it rests on single ones of {m} candidate sessions, which stand far off"
+            return Decision.UNDECIDED, f"it rests on single ones of {m} {self.weighed.unit}s, which stand far off"
         tolerance = f"the tolerance of {percent(one.tolerance)}"
         if mde <= one.tolerance:
             return Decision.WITHIN, f"a worsening of {percent(mde)} would have been found, within {tolerance}"
@@ -202,29 +209,29 @@ class _Judge:
         found = []
         if evidence.far:
             m = len(self.weighed.comparison.candidate)
-            found.append(f"{evidence.far} of {m} candidate sessions stand far off and were pulled in; look at them")
+            found.append(f"{evidence.far} of {m} {self.weighed.unit}s stand far off and were pulled in; look at them")
         if self.weighed.noise.deviation <= evidence_of.DEVIATION_FLOOR:
             floor = percent(evidence_of.DEVIATION_FLOOR)
-            found.append(f"the baseline's sessions are all but equal; a noise of {floor} is assumed")
+            found.append(f"the measured values are all but equal; a noise of {floor} is assumed")
         return tuple(found)
 
     def _needs(self, mde: float) -> tuple[int | None, int | None]:
         """(candidate sessions, baseline sessions) that would decide; see `ComparedRow`."""
-        k, m = self._counts
-        tolerance = self.weighed.comparison.tolerance
-        if k < 2:
-            return None, self._baseline_needed(max(k, 1), max(m, self.settings.least_candidate))
-        if mde <= tolerance or m < self.settings.least_candidate:
-            least = max(1, self.settings.least_candidate - m)
-        else:
-            least = 1
-        for more in range(least, MOST_SEARCHED):
-            if self._detectable(k, m + more) <= tolerance:
+        k, m = self.weighed.counts
+        tolerance, least = self.weighed.comparison.tolerance, self.settings.least_candidate
+        if k < 2 and not self.weighed.paired:
+            return None, self._baseline_needed(1, max(m, least))
+        for more in range(max(1, least - m), MOST_SEARCHED):
+            if mde <= tolerance or self._detectable(k, m + more) <= tolerance:
                 return more, None
-        return None, self._baseline_needed(k, max(m, 5))
+        return None, None if self.weighed.paired else self._baseline_needed(k, max(m, 5))
 
     def _detectable(self, k: int, m: int) -> float:
-        return detectable(k, m, self.weighed.noise, self.level, self.settings.power, self.weighed.leverage)
+        """Detectable worsening with so many sessions; more blocks bring degrees of freedom with them."""
+        noise, one = self.weighed.noise, self.weighed
+        if one.paired:
+            noise, k = replace(noise, df=noise.df + m - one.counts[1]), 0
+        return detectable(k, m, noise, self.level, self.settings.power, one.leverage)
 
     def _baseline_needed(self, k: int, m: int) -> int | None:
         """Baseline sessions that bring the detectable worsening within the tolerance; their df come with them."""

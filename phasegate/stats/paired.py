@@ -1,0 +1,205 @@
+"""Two servers in one sitting: blocks that hold both, compared block by block.
+
+Every block visits both sides in the order ABBA or BAAB, so that a steady drift inside the block falls on both alike,
+and what the host does to a whole block cancels. Per block d = log(candidate) - log(reference); then a moderated
+one-sample t with far blocks pulled in, which no single block can decide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasegate.stats.autocorrelation import shared_correlation
+from phasegate.stats.compare_evidence import (
+    ASSUMED_DEVIATION,
+    ASSUMED_DF,
+    DEVIATION_FLOOR,
+    Noise,
+    own_variance,
+    weigh,
+)
+from phasegate.stats.compare_row import Weighed, judged_rows
+from phasegate.stats.compare_types import (
+    ComparedRow,
+    CompareSettings,
+    Decision,
+    StoredComparison,
+    check_values,
+)
+from phasegate.stats.compare_words import percent
+from phasegate.stats.moderated import NOTHING_KNOWN, Prior, fit_prior, moderate
+from phasegate.stats.paired_checks import flip_p, signed_rank_p
+from phasegate.stats.power import upper_tail
+from phasegate.stats.together import moved_together
+
+Logs = NDArray[np.float64]
+
+ORDERS = ("ABBA", "BAAB")
+"""The orders of a block; A is the reference, B the candidate."""
+
+ORDER_ALPHA = 0.01
+"""p below which an order effect is spoken of."""
+
+DISAGREES = 0.1
+"""p of a second opinion above which it disagrees with a rejection."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedComparison:
+    """One metric of one workload on two servers, block by block.
+
+    Attributes:
+        name, group, tolerance, floor, higher_is_better, gated: as of a `StoredComparison`.
+        reference, candidate: one positive value per block, such as the median over the block's requests; of one length.
+        orders: ``ABBA`` or ``BAAB`` for each block; empty where unknown, and then no order effect can be told.
+    """
+
+    name: str
+    group: str
+    reference: Sequence[float]
+    candidate: Sequence[float]
+    tolerance: float
+    floor: float = 0.0
+    higher_is_better: bool = False
+    gated: bool = True
+    orders: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PairedRow:
+    """One paired comparison, judged.
+
+    Attributes:
+        row: the judgement; its counts are blocks.
+        order_effect: how much worse the candidate looks in BAAB blocks than in ABBA blocks, as a log ratio; None
+            where an order has no block.
+        order_p: its two-sided p; None with ``order_effect``.
+        p_wilcoxon, p_sign_flip: one-sided second opinions on "worse"; None without blocks.
+    """
+
+    row: ComparedRow
+    order_effect: float | None
+    order_p: float | None
+    p_wilcoxon: float | None
+    p_sign_flip: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PairedResult:
+    """All paired comparisons of a build, in the order they were given; fields as of a `StoredResult`."""
+
+    rows: tuple[PairedRow, ...]
+    alpha: float
+    gated: int
+    moved_together: str | None = None
+
+
+def block_orders(blocks: int, rng: np.random.Generator) -> tuple[str, ...]:
+    """The order of each block: as many ABBA as BAAB (one more of either if odd), shuffled by ``rng``."""
+    first = int(rng.integers(2))
+    orders = [ORDERS[(first + index) % 2] for index in range(blocks)]
+    return tuple(str(one) for one in rng.permutation(orders))
+
+
+def compare_paired(comparisons: Sequence[PairedComparison], settings: CompareSettings | None = None) -> PairedResult:
+    """Judge all paired comparisons of a build together.
+
+    Raises:
+        ValueError: a value is not a positive, finite number, the sides differ in length, or an order is unknown.
+    """
+    settings = settings or CompareSettings()
+    for one in comparisons:
+        _check(one)
+    groups: dict[str, list[int]] = {}
+    for index, one in enumerate(comparisons):
+        groups.setdefault(one.group, []).append(index)
+    weighed: dict[int, Weighed] = {}
+    for members in groups.values():
+        weighed.update(zip(members, _weigh_group([comparisons[i] for i in members], settings), strict=True))
+    ordered = [weighed[index] for index in range(len(comparisons))]
+    rows = judged_rows(ordered, settings)
+    seconded = tuple(_seconded(row, one, each.noise) for row, one, each in zip(rows, comparisons, ordered, strict=True))
+    moved = moved_together(rows, [one.group for one in comparisons])
+    return PairedResult(seconded, settings.alpha, sum(one.gated for one in comparisons), moved)
+
+
+def _check(one: PairedComparison) -> None:
+    check_values(one.name, "reference", one.reference)
+    check_values(one.name, "candidate", one.candidate)
+    if len(one.reference) != len(one.candidate):
+        raise ValueError(
+            f"{one.name}: {len(one.reference)} blocks of the reference but {len(one.candidate)} of the candidate; "
+            "a block counts only where both were measured"
+        )
+    if one.orders and len(one.orders) != len(one.reference):
+        raise ValueError(f"{one.name}: {len(one.orders)} orders for {len(one.reference)} blocks")
+    unknown = set(one.orders) - set(ORDERS)
+    if unknown:
+        raise ValueError(f"{one.name}: the order {sorted(unknown)[0]!r} is neither ABBA nor BAAB")
+
+
+def _weigh_group(members: Sequence[PairedComparison], settings: CompareSettings) -> list[Weighed]:
+    differences = [_differences(one) for one in members]
+    correlation = shared_correlation(differences, least=0.0)
+    own = [own_variance(one, correlation) for one in differences]
+    known = [(variance, df) for variance, df in own if df > 0.0]
+    prior = fit_prior([variance for variance, _ in known], [df for _, df in known])
+    return [
+        _weigh_one(one, d, _noise(variance, df, prior, correlation), settings)
+        for one, d, (variance, df) in zip(members, differences, own, strict=True)
+    ]
+
+
+def _differences(one: PairedComparison) -> Logs:
+    """Log ratios, one per block, positive for worse."""
+    ratio = np.asarray(one.candidate, dtype=np.float64) / np.asarray(one.reference, dtype=np.float64)
+    return np.asarray(np.log(ratio) * (-1.0 if one.higher_is_better else 1.0), dtype=np.float64)
+
+
+def _noise(variance: float, df: float, prior: Prior, correlation: float) -> Noise:
+    if df == 0.0 and prior == NOTHING_KNOWN:
+        return Noise(ASSUMED_DEVIATION, ASSUMED_DF, correlation, assumed=True)
+    steadied, total = moderate(variance, df, prior)
+    return Noise(max(math.sqrt(steadied), DEVIATION_FLOOR), total, correlation)
+
+
+def _weigh_one(one: PairedComparison, differences: Logs, noise: Noise, settings: CompareSettings) -> Weighed:
+    plain = StoredComparison(
+        one.name, one.group, one.reference, one.candidate, one.tolerance, one.floor, one.higher_is_better, one.gated
+    )
+    if differences.size == 0:
+        return Weighed(plain, noise, None, paired=True)
+    evidence = weigh(np.array([]), differences, noise, leverage=0.0, confidence=settings.confidence)
+    return Weighed(plain, noise, evidence, paired=True)
+
+
+def _seconded(row: ComparedRow, one: PairedComparison, noise: Noise) -> PairedRow:
+    """The row with its second opinions and what they have to say."""
+    differences = _differences(one)
+    if differences.size == 0:
+        return PairedRow(row, None, None, None, None)
+    effect, order_p = _order_effect(differences, one.orders, noise)
+    ranks, flips = signed_rank_p(differences), flip_p(differences)
+    warnings = list(row.warnings)
+    if effect is not None and order_p is not None and order_p < ORDER_ALPHA:
+        warnings.append(
+            f"the order matters: BAAB and ABBA blocks differ by {percent(abs(math.expm1(effect)))} "
+            f"(p = {order_p:.2g}); let the servers rest between visits, or use longer blocks"
+        )
+    if row.decision is Decision.REGRESSED and max(ranks, flips) > DISAGREES:
+        warnings.append(f"signed ranks (p = {ranks:.2g}) and sign flips (p = {flips:.2g}) disagree; add blocks")
+    return PairedRow(replace(row, warnings=tuple(warnings)), effect, order_p, ranks, flips)
+
+
+def _order_effect(differences: Logs, orders: Sequence[str], noise: Noise) -> tuple[float | None, float | None]:
+    first = np.array([order == ORDERS[0] for order in orders], dtype=bool)
+    if first.size == 0 or first.all() or not first.any():
+        return None, None
+    effect = float(differences[~first].mean() - differences[first].mean())
+    error = noise.deviation * math.sqrt(1.0 / first.sum() + 1.0 / (~first).sum())
+    return effect, 2.0 * upper_tail(abs(effect) / error, noise.df)
