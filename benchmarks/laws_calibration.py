@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -266,7 +266,7 @@ def _lines(title: str, rows: list[Row], sessions: int, seed: int, settings: list
     for row in rows:
         shares = [count(row, blocks, noise, sessions, seed).share for blocks, noise in settings]
         name = row.law if row.engine in ("healthy", "on the margin") else f"{row.law}: {row.engine}"
-        yield f"{name:<52}" + "".join(f"{share:>15.2%} " for share in shares)
+        yield f"{name:<52}" + "".join(f"{share:>16.2%}" for share in shares)
 
 
 def table(sessions: int, seed: int, blocks: Sequence[int] = (5, 8, 12)) -> Iterator[str]:
@@ -274,6 +274,8 @@ def table(sessions: int, seed: int, blocks: Sequence[int] = (5, 8, 12)) -> Itera
     settings = [(n, QUIET) for n in blocks] + [(8, WORST), (8, DISTURBED)]
     yield f"{sessions} simulated sessions a cell, seed {seed}, error probability of each bound {laws.ALPHA:g}"
     yield from _lines("PASS on a healthy engine", healthy_rows(), sessions, seed, settings)
+    failed = [replace(row, wanted=Outcome.FAIL) for row in healthy_rows()]
+    yield from _lines("FAIL on a healthy engine (an error)", failed, sessions, seed, settings)
     yield from _lines("FAIL under a planted violation", planted_rows(), sessions, seed, settings)
     yield from _lines("PASS on the margin (an error)", margin_rows(), sessions, seed, settings)
     yield ""
