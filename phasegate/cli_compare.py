@@ -99,7 +99,7 @@ def compare(baseline: Path, candidate: Path, policy: Policy, *, paired: bool = F
     except UnreadableResultError as error:
         return refused(Verdict.INVALID_RUN, str(error))
     place = Place(looked_for=f"results in {baseline}")
-    return judge(old, new, policy, paired=paired, place=place)
+    return judge(old, new, policy, paired=paired, whole_baseline=True, place=place)
 
 
 def _print(result: GateResult) -> None:

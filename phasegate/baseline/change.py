@@ -21,7 +21,7 @@ def describe_change(old: Sequence[Session], new: Sequence[Session], policy: Poli
     """
     if not old:
         return [f"the first baseline of this server: {len(new)} sessions"]
-    result = judge(old, new, policy or Policy())
+    result = judge(old, new, policy or Policy(), whole_baseline=True)
     if not result.findings:
         return [result.reason]
     lines = [_line(row) for row in sorted(result.findings, key=lambda row: (row.workload, row.metric))]

@@ -76,9 +76,7 @@ def host_warning(baseline: Sequence[Session], candidate: Sequence[Session]) -> s
     """A remark where hosts or hardware are unknown although something is known of the server; else None."""
     told = [session for session in (*baseline, *candidate) if session.server]
     if told and any(not _word(session.server.get("hardware")) for session in told):
-        return (
-            "the server's hardware is unknown, so another machine would not be noticed; name it (--perf-hardware LABEL)"
-        )
+        return "the server's hardware is unknown, so a change of it would not be noticed; set --perf-hardware LABEL"
     if told and any(session.host is None for session in told):
         return "the server's host is unknown, so a change of host would not be noticed"
     return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from phasegate.session import Measurement, Session
-from phasegate.stats.percentile import nearest_rank
+from phasegate.stats.session_level import session_level
 
 Key = tuple[str, str]
 """(workload, metric as the sessions name it)"""
@@ -21,10 +21,12 @@ class Side:
     Attributes:
         sessions: oldest first.
         by_key: key -> one measurement for each session that has it, with the session's index.
+        _levels: what `levels` has worked out so far.
     """
 
     sessions: tuple[Session, ...]
     by_key: dict[Key, tuple[tuple[int, Measurement], ...]]
+    _levels: dict[tuple[Key, float], dict[int, float]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, sessions: Sequence[Session]) -> Side:
@@ -40,8 +42,12 @@ class Side:
         return [one for _, one in self.by_key.get(key, ())]
 
     def levels(self, key: Key, percentile: float = 50.0) -> dict[int, float]:
-        """Session index -> that session's percentile of a key; sessions without samples are left out."""
-        return {index: level_of(one.samples, percentile) for index, one in self.by_key.get(key, ()) if one.samples}
+        """Session index -> that session's percentile of a key; sessions with too few samples for it are left out."""
+        known = self._levels.get((key, percentile))
+        if known is None:
+            found = ((index, session_level(one.samples, percentile)) for index, one in self.by_key.get(key, ()))
+            known = self._levels[key, percentile] = {index: level for index, level in found if level is not None}
+        return known
 
     def level(self, key: Key, percentile: float = 50.0) -> float | None:
         """Median of the sessions' levels, or None where nothing was measured."""
@@ -51,13 +57,6 @@ class Side:
     def workloads(self) -> Iterator[str]:
         """Names of workloads, each once, in the order of the first session that has them."""
         yield from dict.fromkeys(workload for workload, _ in self.by_key)
-
-
-def level_of(samples: Sequence[float], percentile: float) -> float:
-    """A session's percentile of its samples: the median interpolated, any other by nearest rank."""
-    if percentile == 50.0:
-        return statistics.median(samples)
-    return nearest_rank(samples, percentile)
 
 
 def ratio_of(new: float | None, old: float | None) -> float | None:

@@ -99,6 +99,7 @@ class Policy:
         baseline_minimum, candidate_minimum: sessions below which nothing passes.
         first_sessions: candidate sessions measured of every workload.
         session_budget: candidate sessions an undecided comparison may use in all.
+        window: newest stored sessions that a candidate is judged by.
         inconclusive: ``fail`` or ``pass-with-warning``.
         max_error_rate: share of failed requests above which a run is invalid.
         max_unfit_rate: share of answered requests unfit for a sample (cached prompt, buffered answer, ...) above
@@ -121,6 +122,7 @@ class Policy:
     candidate_minimum: int = 2
     first_sessions: int = 2
     session_budget: int = 5
+    window: int = 20
     inconclusive: str = "fail"
     max_error_rate: float = 0.05
     max_unfit_rate: float = 0.5

@@ -33,6 +33,7 @@ _SESSION_KEYS = {
     "candidate_minimum": "candidate_minimum",
     "first": "first_sessions",
     "budget": "session_budget",
+    "window": "window",
 }
 _RULE_KEYS = ("workload", "metric", "phase", "tolerance", "floor", "percentiles", "gate")
 _SHARE = "a fraction above 0 and below 1, such as 0.05 for 5 %"

@@ -1,0 +1,233 @@
+"""The gate: two sets of sessions and a policy in, a verdict with its reasons out.
+
+The order is fixed. First what makes a whole run unfit (nothing measured, other hardware, another host); then what
+makes a single comparison unfit; then the statistics, which see only comparisons that may be made; then the words. The
+binding phase is decided from the baseline before anybody looks at the candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from phasegate.gate.answers import answer
+from phasegate.gate.attribution import attribute
+from phasegate.gate.binding import Binding, binding_phase, flip
+from phasegate.gate.blocks import paired_blocks
+from phasegate.gate.comparable import differing_keys, host_problem, host_warning, say_differences
+from phasegate.gate.levels import Side
+from phasegate.gate.levers import lever_line
+from phasegate.gate.objectives import judge_objectives
+from phasegate.gate.policy import Policy
+from phasegate.gate.question import questions
+from phasegate.gate.validity import Problem
+from phasegate.gate.verdict import Coverage, Finding, GateResult, Verdict, refused, worst
+from phasegate.gate.window import choose_window
+from phasegate.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the baseline was looked for, and how one is recorded; for the words of a missing one."""
+
+    looked_for: str = "the baseline"
+    record_with: str = "pytest perf_tests --update-baselines --perf-sessions 8"
+    nearby: str = ""
+
+
+def judge(
+    baseline: Sequence[Session],
+    candidate: Sequence[Session],
+    policy: Policy,
+    *,
+    paired: bool = False,
+    planned: bool = False,
+    whole_baseline: bool = False,
+    place: Place | None = None,
+) -> GateResult:
+    """Judge a candidate.
+
+    Args:
+        baseline: accepted sessions, or the reference's blocks when paired; empty where there is none.
+        candidate: sessions of the server under test, or its blocks when paired.
+        policy: the numbers that decide.
+        paired: both sides were measured in one sitting, block by block; sessions are then paired by their ids, or in
+            order where the ids differ, and neither host nor fingerprint is compared.
+        planned: the candidate's sessions follow the policy's sequence; ``open`` of the result then names the
+            workloads to measure again.
+        whole_baseline: judge by every given session instead of the newest ``sessions.window``.
+        place: for the words of a missing baseline.
+    """
+    fit, warnings = _without_disturbed(candidate, "run")
+    if not any(one.samples or one.requests for session in fit for one in session.measurements):
+        return refused(
+            Verdict.INVALID_RUN, _nothing(candidate), expected=_expected(baseline, policy), warnings=warnings
+        )
+    if not baseline:
+        return _without_baseline(Side.of(fit), policy, place or Place(), warnings)
+    known, more = _without_disturbed(baseline, "baseline")
+    if not known:
+        reason = "every session of the baseline was disturbed; record it again on a quiet host"
+        return refused(Verdict.INVALID_BASELINE, reason, warnings=(*warnings, *more))
+    problem = None if paired else _not_comparable(known, fit, policy)
+    if problem is not None:
+        return refused(
+            problem.verdict, problem.reason, expected=_expected(baseline, policy), warnings=(*warnings, *more)
+        )
+    newest = None if whole_baseline else policy.window
+    return _compare(known, fit, policy, [*warnings, *more], paired=paired, planned=planned, newest=newest)
+
+
+def _without_disturbed(sessions: Sequence[Session], word: str) -> tuple[list[Session], list[str]]:
+    """The sessions that may be used, and a warning for each that may not."""
+    return (
+        [one for one in sessions if one.disturbed is None],
+        [f"session {one.session_id} of the {word} is left out: {one.disturbed}" for one in sessions if one.disturbed],
+    )
+
+
+def _nothing(candidate: Sequence[Session]) -> str:
+    if candidate and all(one.disturbed for one in candidate):
+        return f"every session of the run was disturbed ({candidate[0].disturbed}); measure again on a quiet host"
+    return "this run measured nothing, so nothing is known about the server; see why it ended and run it again"
+
+
+def _expected(baseline: Sequence[Session], policy: Policy) -> int:
+    side = Side.of(baseline)
+    return sum(1 for _ in questions(side, Side.of(()), _bindings(side, policy), policy))
+
+
+def _bindings(side: Side, policy: Policy) -> dict[str, Binding]:
+    return {workload: binding_phase(side, workload, policy) for workload in side.workloads()}
+
+
+def _without_baseline(candidate: Side, policy: Policy, place: Place, warnings: Sequence[str]) -> GateResult:
+    nearby = f" ({place.nearby})" if place.nearby else ""
+    reason = f"no baseline: looked for {place.looked_for}{nearby}; record one with: {place.record_with}"
+    rows = tuple(judge_objectives(candidate, policy))
+    verdict = worst([Verdict.NO_BASELINE, *(row.verdict for row in rows)])
+    said = reason if verdict is Verdict.NO_BASELINE else f"{_headline(verdict, rows)} Also: {reason}"
+    return GateResult(verdict, said, Coverage(0, 0), rows, tuple(warnings))
+
+
+def _not_comparable(baseline: Sequence[Session], candidate: Sequence[Session], policy: Policy) -> Problem | None:
+    """Why the sides speak of different servers, or None."""
+    for word, sessions in (("baseline", baseline), ("run", candidate)):
+        newest = sessions[-1].server
+        found = (differing_keys(one.server, newest, ignore=policy.compare_across) for one in sessions)
+        mixed = next((differences for differences in found if differences), None)
+        if mixed:
+            reason = f"the {word} mixes servers: {say_differences(mixed)}; keep one server in a set of sessions"
+            return Problem(Verdict.NOT_COMPARABLE, reason, "")
+    differences = differing_keys(baseline[-1].server, candidate[-1].server, ignore=policy.compare_across)
+    if differences:
+        reason = (
+            f"the baseline comes from another server: {say_differences(differences)}; record a baseline for this one, "
+            "or name the keys under compare_across in the policy where the change is what you test"
+        )
+        return Problem(Verdict.NOT_COMPARABLE, reason, "")
+    host = host_problem(baseline, candidate)
+    return Problem(Verdict.NOT_COMPARABLE, host, "") if host else None
+
+
+def _compare(
+    known: Sequence[Session],
+    fit: Sequence[Session],
+    policy: Policy,
+    warnings: list[str],
+    *,
+    paired: bool,
+    planned: bool,
+    newest: int | None,
+) -> GateResult:
+    if paired:
+        known, fit, remark = paired_blocks(known, fit)
+        if not known:
+            reason = "the sides have different numbers of blocks and none in common, so nothing can be paired"
+            return refused(Verdict.INVALID_RUN, reason, warnings=warnings)
+        warnings += [line for line in (remark, *_what_differs(known, fit)) if line]
+    else:
+        window = choose_window(known, policy, newest)
+        known = window.sessions
+        warnings += [line for line in (window.warning, host_warning(known, fit)) if line]
+    baseline, candidate = Side.of(known), Side.of(fit)
+    binding = _bindings(baseline, policy)
+    for workload in candidate.workloads():
+        binding.setdefault(workload, binding_phase(candidate, workload, policy))
+    asked = list(questions(baseline, candidate, binding, policy))
+    answers = answer(asked, baseline, candidate, policy, paired=paired, planned=planned)
+    warnings += [line for line in (answers.moved_together, *_flips(baseline, candidate, policy)) if line]
+    warnings += _unknown_metrics(baseline, candidate, policy)
+    warnings += [note for row in answers.rows for note in row.notes]
+    rows = [*answers.rows, *judge_objectives(candidate, policy)]
+    expected = [question for question in asked if baseline.measurements(question.key)]
+    compared = sum(1 for row in rows if row.ratio is not None)
+    result = _result(rows, Coverage(len(expected), compared), warnings, binding, baseline, candidate)
+    return replace(result, open=answers.open)
+
+
+def _what_differs(baseline: Sequence[Session], candidate: Sequence[Session]) -> list[str]:
+    differences = differing_keys(baseline[-1].server, candidate[-1].server)
+    return [f"the two servers differ in: {say_differences(differences)}"] if differences else []
+
+
+def _flips(baseline: Side, candidate: Side, policy: Policy) -> Iterator[str]:
+    for workload in candidate.workloads():
+        line = flip(baseline, candidate, workload, policy) if workload in set(baseline.workloads()) else None
+        if line:
+            yield line
+
+
+def _unknown_metrics(baseline: Side, candidate: Side, policy: Policy) -> list[str]:
+    names = {metric for _, metric in (*baseline.by_key, *candidate.by_key) if policy.facts(metric) is None}
+    return [f"the metric {name!r} is not judged: declare it under metrics in the policy" for name in sorted(names)]
+
+
+def _result(
+    rows: Sequence[Finding],
+    coverage: Coverage,
+    warnings: Sequence[str],
+    binding: Mapping[str, Binding],
+    baseline: Side,
+    candidate: Side,
+) -> GateResult:
+    ordered = tuple(sorted(rows, key=lambda row: (not row.gated, -row.verdict.badness)))
+    gated = [row for row in ordered if row.gated]
+    # Without a gated row nothing was decided, whatever the informing rows say.
+    verdict = worst(row.verdict for row in gated) if gated else Verdict.INCONCLUSIVE
+    slower = {row.workload for row in rows if row.verdict is Verdict.REGRESSION}
+    told = {workload: attribute(baseline, candidate, workload) for workload in sorted(slower)}
+    return GateResult(
+        verdict=verdict,
+        reason=_headline(verdict, gated),
+        coverage=coverage,
+        findings=ordered,
+        warnings=tuple(dict.fromkeys([*warnings, *_advisory_warnings(ordered)])),
+        binding={workload: one.reason for workload, one in binding.items()},
+        attributions={workload: line for workload, line in told.items() if line},
+        lever=_lever(gated) if verdict in (Verdict.REGRESSION, Verdict.SLO_BREACH) else None,
+    )
+
+
+def _advisory_warnings(rows: Sequence[Finding]) -> Iterator[str]:
+    for row in rows:
+        if not row.gated and row.verdict is Verdict.REGRESSION:
+            yield f"not gated, but slower: {row.reason}"
+
+
+def _headline(verdict: Verdict, gated: Sequence[Finding]) -> str:
+    """The sentence of the worst row, and how many others there are of its kind."""
+    alike = [row for row in gated if row.verdict is verdict]
+    if not alike:
+        return "no comparison gates this build; see gate and rules in the policy"
+    if verdict.green:
+        return f"{len(gated)} of {len(gated)} gated comparisons within their limits"
+    others = f" (and {len(alike) - 1} more)" if len(alike) > 1 else ""
+    hidden = sum(1 for row in gated if row.verdict is Verdict.REGRESSION) if verdict is not Verdict.REGRESSION else 0
+    also = f" Also {hidden} proven regression{'s' if hidden > 1 else ''} among the rest." if hidden else ""
+    return f"{alike[0].reason}{others}.{also}"
+
+
+def _lever(gated: Sequence[Finding]) -> str:
+    phases = {row.phase for row in gated if row.verdict in (Verdict.REGRESSION, Verdict.SLO_BREACH)}
+    return lever_line(phases.pop() if len(phases) == 1 else "both")

@@ -1,0 +1,100 @@
+"""Evidence -> a row with its word and its sentence: what was measured on both sides, then what the statistics say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from phasegate.gate.levels import Side
+from phasegate.gate.policy import Policy
+from phasegate.gate.question import Question
+from phasegate.gate.validity import Problem, say
+from phasegate.gate.verdict import Finding, Verdict, finite
+from phasegate.stats.compare_types import ComparedRow, Decision
+
+WORDS = {
+    Decision.REGRESSED: Verdict.REGRESSION,
+    Decision.IMPROVED: Verdict.IMPROVED,
+    Decision.WITHIN: Verdict.PASS,
+    Decision.UNDECIDED: Verdict.INCONCLUSIVE,
+}
+"""The statistics' decision -> verdict of a row."""
+
+OUTLIER = 2.0
+"""A session whose level is this many times its side's median, or the inverse, is named in the row."""
+
+
+def refused_row(question: Question, problem: Problem, baseline: Side, candidate: Side) -> Finding:
+    """The row of a question that could not be put to the statistics. It always decides the build: what cannot be
+    measured is a failure, not a silence."""
+    return Finding(
+        workload=question.workload,
+        metric=question.label,
+        phase=question.facts.phase,
+        gated=True,
+        verdict=problem.verdict,
+        reason=problem.reason,
+        baseline_sessions=len(baseline.levels(question.key)),
+        candidate_sessions=len(candidate.levels(question.key)),
+        baseline_value=baseline.level(question.key, question.percentile),
+        candidate_value=candidate.level(question.key, question.percentile),
+        advice=problem.advice,
+    )
+
+
+def weighed_row(
+    question: Question, row: ComparedRow, baseline: Side, candidate: Side, policy: Policy, unit: str = "session"
+) -> Finding:
+    """The row of a question that the statistics answered.
+
+    ``unit`` is what carries the evidence: ``session``, or ``block`` when paired.
+    """
+    old, new = (side.level(question.key, question.percentile) for side in (baseline, candidate))
+    verdict = WORDS[row.decision]
+    reason = f"{question.name}: {say(old, question.facts)} -> {say(new, question.facts)}, {row.reason}"
+    if verdict.green and row.baseline_count < policy.baseline_minimum:
+        verdict = Verdict.INCONCLUSIVE
+        reason += f"; the policy wants {policy.baseline_minimum} baseline {unit}s, there are {row.baseline_count}"
+    return Finding(
+        workload=question.workload,
+        metric=question.label,
+        phase=question.facts.phase,
+        gated=question.gated,
+        verdict=verdict,
+        reason=f"{reason} [tolerance: {question.tolerance_source}]",
+        ratio=row.ratio,
+        ratio_low=row.low,
+        ratio_high=row.high,
+        p=row.p,
+        mde=finite(row.mde),
+        baseline_sessions=row.baseline_count,
+        candidate_sessions=row.candidate_count,
+        tolerance=question.tolerance,
+        tolerance_source=question.tolerance_source,
+        baseline_value=old,
+        candidate_value=new,
+        advice=_advice(verdict),
+        notes=(*(f"{question.name}: {line}" for line in row.warnings), *_outliers(question, candidate, unit)),
+    )
+
+
+def _advice(verdict: Verdict) -> str:
+    if verdict is Verdict.REGRESSION:
+        return "see which phase got slower and undo the change, or accept it by recording a new baseline"
+    # The statistics' sentence already says how many more sessions would decide.
+    return ""
+
+
+def _outliers(question: Question, candidate: Side, unit: str) -> Sequence[str]:
+    levels = candidate.levels(question.key, question.percentile)
+    middle = candidate.level(question.key, question.percentile)
+    if not middle:
+        return ()
+    far = [value for value in levels.values() if not middle / OUTLIER <= value <= middle * OUTLIER]
+    if not far:
+        return ()
+    worst = max(far, key=lambda value: abs(math.log(value / middle)))
+    return (
+        f"{len(far)} of {len(levels)} {unit}s of {question.name} stand far off, as far as {say(worst, question.facts)} "
+        f"(median {say(middle, question.facts)}); look into the tail, which a median does not judge",
+    )

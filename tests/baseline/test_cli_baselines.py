@@ -1,0 +1,107 @@
+"""``phasegate baselines``: look, compare, check, and delete only what was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from phasegate.baseline import BaselineStore, fingerprint_of
+from phasegate.cli import main
+from phasegate.session import Session
+from tests.gate.test_judge import BASELINE, build
+from tests.sessions import SERVER
+
+NAME = fingerprint_of(SERVER)
+
+
+def named(made: list[Session], fingerprint: str = NAME) -> list[Session]:
+    return [replace(one, fingerprint=fingerprint) for one in made]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A rolling baseline of 6 sessions and a pinned one that was 10 % faster in decode."""
+    store = BaselineStore(tmp_path / "baselines")
+    store.add(named(BASELINE[:6]))
+    store.add(named(build(4, 6, {("chat", "tpot"): 0.9}, start=50)), pinned="v1")
+    return store.root
+
+
+def run(root: Path, *args: str) -> int:
+    return main(["baselines", "--root", str(root), *args])
+
+
+def test_list_names_every_baseline(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(root, "list") == 0
+    shown = capsys.readouterr().out
+    assert f"\n{NAME} " in shown
+    assert f"pinned/v1/{NAME}" in shown
+    assert run(root / "none", "list") == 0
+    assert "record one with" in capsys.readouterr().out
+
+
+def test_show_prints_facts_and_medians(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(root, "show", NAME[:12]) == 0
+    shown = capsys.readouterr().out
+    assert "hardware: cpu-4" in shown
+    assert "settings.ubatch: 512" in shown
+    assert "ms/token" in shown
+
+
+def test_diff_prints_medians_and_intervals(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(root, "diff", f"pinned/v1/{NAME}", NAME) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (changed,) = [line for line in lines if line.startswith("chat[in=64,out=32] tpot: ")]
+    assert "95 % interval" in changed
+    assert changed.endswith("6 and 6 sessions: changed")
+    assert sum("no change seen above" in line for line in lines) == 3
+
+
+def test_prune_lists_first_and_deletes_on_yes(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted((root / NAME).iterdir())
+    assert run(root, "prune", NAME, "--keep", "4") == 0
+    shown = capsys.readouterr().out
+    assert shown.count("would delete") == 2
+    assert "add --yes" in shown
+    assert sorted((root / NAME).iterdir()) == before
+    assert run(root, "prune", NAME, "--keep", "4", "--yes") == 0
+    assert sorted((root / NAME).iterdir()) == before[2:]
+    assert run(root, "prune", NAME, "--keep", "4", "--yes") == 0
+    assert sorted((root / NAME).iterdir()) == before[2:]
+
+
+def test_prune_never_drops_a_whole_baseline(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(root, "prune", NAME, "--keep", "0", "--yes") == 2
+    assert "--keep is 0; it must be at least 1" in capsys.readouterr().err
+    assert len(list((root / NAME).iterdir())) == 6
+
+
+def test_check_reads_everything_and_names_what_cannot_be_used(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(root, "check") == 0
+    assert "12 sessions can be used, 0 cannot" in capsys.readouterr().out
+    path = sorted((root / NAME).iterdir())[0]
+    path.write_text("{", encoding="utf-8")
+    assert run(root, "check") == 5
+    shown = capsys.readouterr().out
+    assert f"INVALID_BASELINE: {path}" in shown
+    assert "11 sessions can be used, 1 cannot" in shown
+    assert run(root, "list") == 5
+    assert str(path) in capsys.readouterr().err
+
+
+def test_check_finds_a_session_under_another_servers_name(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / NAME).rename(root / "other-00000000")
+    assert run(root, "check") == 5
+    assert f"belongs to {NAME}, not here" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["nothing", "pinned/v9"])
+def test_an_unknown_name_is_wrong_usage_and_lists_what_there_is(
+    name: str, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(root, "show", name) == 2
+    line = capsys.readouterr().err
+    assert NAME in line
+    assert "pinned/v1" in line
