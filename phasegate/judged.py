@@ -6,7 +6,7 @@ and every other reader of test results sees it; the word itself travels along fo
 
 from __future__ import annotations
 
-from _pytest.outcomes import Failed
+from _pytest.outcomes import Failed, Skipped
 
 
 class Judged(Failed):
@@ -21,11 +21,25 @@ class Judged(Failed):
         self.word = word
 
 
+class NotJudged(Skipped):
+    """An item that neither passes nor fails: nothing was compared, or the comparison informs only.
+
+    Attributes:
+        word: ``NO_BASELINE``, ``INCONCLUSIVE``, ``ADVISORY`` or ``UPDATING``.
+    """
+
+    def __init__(self, word: str, reason: str) -> None:
+        super().__init__(f"{word}: {reason}")
+        self.word = word
+
+
 LETTERS = {
     "INCONCLUSIVE": "I",
     "INVALID_RUN": "V",
     "INVALID_BASELINE": "V",
     "NO_BASELINE": "N",
     "NOT_COMPARABLE": "N",
+    "ADVISORY": "a",
+    "UPDATING": "u",
 }
 """Word -> letter in pytest's progress line. Words that are not here print as pytest's own F."""

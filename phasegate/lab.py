@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from phasegate.engines.base import Engine
+from phasegate.engines.host_probe import HostWatch, watch_host
 from phasegate.engines.identity import ClientIdentity, ServerIdentity
 from phasegate.engines.profile import EngineProfile
 from phasegate.load.closed import LoadResult, run_closed
@@ -26,6 +27,9 @@ from phasegate.timeline import Expected, Recording, Timeline
 from phasegate.wire.openai_stream import decode
 from phasegate.words import COMMON_WORDS
 from phasegate.workload import Planned, Workload, plan_blocks, plan_warmups
+
+SEED_STEP = 0x9E3779B9
+"""From the seed of one session to that of the next: large and odd, so that neighbouring seeds of users never meet."""
 
 
 class MeasurementError(RuntimeError):
@@ -57,6 +61,7 @@ class Lab:
         endpoint: the endpoint for workloads that name none.
         requests: overrides the repetitions of every workload; None leaves them.
         progress: told about every request.
+        watch: looks after the engine's host since this session began; None where the engine runs elsewhere.
     """
 
     engine: Engine
@@ -68,6 +73,7 @@ class Lab:
     endpoint: str = "chat"
     requests: int | None = None
     progress: Progress = no_progress
+    watch: HostWatch | None = None
     runs: dict[str, WorkloadRun] = field(default_factory=dict)
     recordings: dict[str, list[Recording]] = field(default_factory=dict)
     _calibrations: dict[str, Calibration] = field(default_factory=dict)
@@ -90,6 +96,22 @@ class Lab:
         if problem is not None:
             raise MeasurementError(problem)
         return done
+
+    def renewed(self, *, restart: bool = True) -> Lab:
+        """The lab of a next session: a fresh engine where it can be had, new prompts, nothing measured yet.
+
+        ``restart=False`` keeps the engine as it runs, for the blocks of one sitting.
+        """
+        if restart and self.engine.can_restart:
+            self.engine.restart()
+        return replace(
+            self,
+            target=replace(self.target, base_url=self.engine.base_url),
+            seed=(self.seed + SEED_STEP) % 2**63,
+            watch=watch_host(self.server),
+            runs={},
+            recordings={},
+        )
 
     def _resolved(self, workload: Workload) -> Workload:
         """The workload with its open ends filled in: endpoint and repetitions."""

@@ -12,6 +12,7 @@ from phasegate.engines.attached import AttachedEngine
 from phasegate.engines.base import Engine, EngineError
 from phasegate.engines.embedded import EmbeddedEngine, client_cores
 from phasegate.engines.embedded_config import parse_config
+from phasegate.engines.host_probe import watch_host
 from phasegate.engines.identity import client_identity
 from phasegate.engines.profile import profile_for
 from phasegate.engines.simulator.config import SimulatorConfig, SimulatorConfigError
@@ -32,6 +33,7 @@ class Opening:
         engine_config: settings of the started engine as ``key=value`` words.
         endpoint: endpoint of workloads that name none.
         requests: overrides the repetitions of every workload; None leaves them.
+        hardware: what the user says the server runs on, or None.
         seed: of prompts and order.
         timeout, idle_timeout: seconds.
     """
@@ -43,6 +45,7 @@ class Opening:
     engine_config: str = ""
     endpoint: str = "chat"
     requests: int | None = None
+    hardware: str | None = None
     seed: int = 0
     timeout: float = 120.0
     idle_timeout: float = 60.0
@@ -94,6 +97,7 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
             seed=opening.seed,
             endpoint=opening.endpoint,
             requests=opening.requests,
+            watch=watch_host(server),
         )
     finally:
         if own_cores is not None:
@@ -104,7 +108,7 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
 def _engine(opening: Opening) -> Engine:
     """The engine, not started yet."""
     if opening.base_url:
-        return AttachedEngine(opening.base_url, opening.model, os.environ.get("OPENAI_API_KEY"))
+        return AttachedEngine(opening.base_url, opening.model, os.environ.get("OPENAI_API_KEY"), opening.hardware)
     if opening.engine == "simulator":
         try:
             return SimulatorEngine(SimulatorConfig.from_words(opening.engine_config))

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from phasegate.pytest_options import OPTIONS
+
 if TYPE_CHECKING:
     from phasegate.lab import Lab
     from phasegate.metric import Metric
@@ -28,48 +30,8 @@ STATE = pytest.StashKey["PerfState"]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of the measuring suite; every one starts with ``--perf``."""
     group = parser.getgroup("phasegate", "measure an LLM server phase by phase (phasegate)")
-    for names, help_text, extra in _OPTIONS:
+    for names, help_text, extra in OPTIONS:
         group.addoption(*names, help=help_text, **extra)
-
-
-_OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
-    (
-        ("--perf-base-url",),
-        "measure the OpenAI-compatible server at this URL (ending in /v1) instead of starting one; "
-        "default: OPENAI_BASE_URL. The key is read from OPENAI_API_KEY",
-        {"metavar": "URL"},
-    ),
-    (("--perf-model",), "the model to ask for; default: the only model the server has", {"metavar": "NAME"}),
-    (
-        ("--perf-engine",),
-        "what to start when no URL is given: embedded (llama.cpp, the default) or simulator",
-        {"choices": ("embedded", "simulator"), "default": "embedded"},
-    ),
-    (
-        ("--perf-engine-model",),
-        "weights of the embedded engine: generated (the default), smollm2, or the path of a GGUF file",
-        {"metavar": "MODEL", "default": None},
-    ),
-    (
-        ("--perf-engine-config",),
-        "settings of the started engine, as 'key=value key=value'",
-        {"metavar": "SETTINGS", "default": ""},
-    ),
-    (
-        ("--perf-endpoint",),
-        "endpoint for workloads that name none: chat (the default) or completions",
-        {"choices": ("chat", "completions"), "default": "chat"},
-    ),
-    (("--perf-workloads",), "folder of workload files; default: fixtures/workloads", {"metavar": "DIR"}),
-    (
-        ("--perf-requests",),
-        "measure every cell of every workload this many times instead of what its file says",
-        {"metavar": "N", "type": int},
-    ),
-    (("--perf-seed",), "seed of prompts and order; default: a new one each run", {"metavar": "N", "type": int}),
-    (("--perf-timeout",), "longest time for one request, such as 120s", {"metavar": "TIME", "default": "120s"}),
-    (("--perf-idle-timeout",), "longest silence within a request", {"metavar": "TIME", "default": "60s"}),
-)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -142,6 +104,17 @@ def perf_law(request: pytest.FixtureRequest) -> Any:
     return judge
 
 
+@pytest.fixture(scope="session")
+def perf_gate(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
+    """The gate of this run; the sessions it needs are measured when the first row is asked for."""
+    from phasegate.pytest_gate import PytestGate
+
+    state = _state(request.config)
+    if state.gate is None:
+        state.gate = PytestGate(state, perf_lab)
+    return state.gate
+
+
 @pytest.fixture
 def perf_row(request: pytest.FixtureRequest) -> Any:
     """Shows measured samples as a row of pytest-benchmark, as if it had timed them itself."""
@@ -171,7 +144,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     word = getattr(error, "word", None)
     if word is not None:
         report.perf_word = word
-        if item.config.stash.get(STATE, None) is not None:
+        if report.failed and item.config.stash.get(STATE, None) is not None:
             item.config.stash[STATE].words.append(word)
     return report
 
@@ -179,7 +152,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, Any] | None:
     """Give inconclusive and invalid items an outcome of their own: never a pass, not an ordinary failure."""
     word = getattr(report, "perf_word", None)
-    if word is None or not report.failed:
+    if word is None or report.passed:
         return None
     from phasegate.judged import LETTERS
 
@@ -195,15 +168,21 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if state is not None and state.lab is not None:
         from phasegate.report.summary import write_summary
 
-        write_summary(terminalreporter, state.lab, state.laws)
+        write_summary(terminalreporter, state.lab, state.laws, state.gate)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Turn the words of judged items into the exit status that tells a regression from a broken run."""
     state = session.config.stash.get(STATE, None)
-    if state is not None and exitstatus == pytest.ExitCode.TESTS_FAILED:
+    if state is None:
+        return
+    if exitstatus == pytest.ExitCode.TESTS_FAILED:
         session.exitstatus = state.exit_status(session.testsfailed)
+    if state.gate is not None:
+        refusal = state.gate.finish(failed=session.testsfailed)
+        if refusal and exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = 15
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

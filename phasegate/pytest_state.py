@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from phasegate.gate.policy import Policy
 from phasegate.opening import Opening
+from phasegate.pytest_gate import read_policy
 from phasegate.strict_yaml import SettingsError
 from phasegate.units import parse_duration
 from phasegate.workload import Workload, load_workload
 
 if TYPE_CHECKING:
     from phasegate.lab import Lab
+    from phasegate.pytest_gate import PytestGate
     from phasegate.stats.outcome import LawResult
 
 WORKLOADS = Path("fixtures") / "workloads"
@@ -43,6 +46,7 @@ def opening_from(config: pytest.Config) -> Opening:
         engine_config=take("--perf-engine-config"),
         endpoint=take("--perf-endpoint"),
         requests=requests,
+        hardware=take("--perf-hardware"),
         # A new seed each run: prompts of an earlier run may still be in the server's cache.
         seed=secrets.randbits(32) if seed is None else seed,
         timeout=parse_duration(take("--perf-timeout"), source="--perf-timeout"),
@@ -59,6 +63,9 @@ class PerfState:
     workloads: dict[str, Workload]
     laws: list[tuple[str, LawResult]] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
+    policy: Policy = field(default_factory=Policy)
+    say: Callable[[str], None] = print
+    gate: PytestGate | None = None
     lab: Lab | None = None
 
     @classmethod
@@ -70,7 +77,8 @@ class PerfState:
         """
         given = config.getoption("--perf-workloads")
         folder = Path(given) if given else config.rootpath / WORKLOADS
-        return cls(config, opening_from(config), read_workloads(folder))
+        policy = read_policy(config.getoption("--perf-policy"), config.rootpath)
+        return cls(config, opening_from(config), read_workloads(folder), policy=policy)
 
     def workload(self, name: str) -> Workload:
         """The workload of that name.
@@ -94,11 +102,24 @@ class PerfState:
             with open_lab(self.opening, live.say) as lab:
                 self.lab = lab
                 lab.progress = live
+                self.say = live.say
                 yield lab
         except EngineError as error:
             pytest.exit(str(error), returncode=15)
         finally:
             live.clear()
+
+    def reference_opening(self) -> Opening | None:
+        """How the reference of a paired comparison is opened, or None where stored sessions are compared with."""
+        url, settings = (self.config.getoption(f"--perf-reference-{name}") for name in ("url", "config"))
+        if url and settings is not None:
+            raise pytest.UsageError("give --perf-reference-url or --perf-reference-config, not both")
+        if url:
+            model = self.config.getoption("--perf-reference-model") or self.opening.model
+            return replace(self.opening, base_url=url, model=model)
+        if settings is not None:
+            return replace(self.opening, base_url=None, engine_config=settings)
+        return None
 
     def exit_status(self, failed: int) -> int:
         """The exit status of a run with failed items; see docs/reference/exit-status.md."""

@@ -15,12 +15,9 @@ from numpy.typing import NDArray
 
 from phasegate.metric import Metric, Undefined, inter_chunk_latencies, metric_named
 from phasegate.session import Measurement
+from phasegate.stats.summary import MAX_ERROR_RATE
 from phasegate.timeline import Timeline
 from phasegate.workload import Cell, Planned, Workload
-
-MAX_ERROR_RATE = 0.05
-"""More failed requests than this make a run invalid: what survives is no longer a fair sample."""
-
 
 @dataclass(frozen=True, slots=True)
 class Measured:

@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from phasegate.report.findings import print_result
 from phasegate.report.lab_tables import COLUMNS, Row, attribution, cache_lines, rows_of, show_interval
 from phasegate.run import WorkloadRun
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from phasegate.stats.outcome import LawResult
 
 
-def write_summary(terminal: Any, lab: Lab, laws: list[tuple[str, LawResult]]) -> None:
+def write_summary(terminal: Any, lab: Lab, laws: list[tuple[str, LawResult]], gate: Any = None) -> None:
     """Write everything below pytest's own output."""
     terminal.section("phases", sep="=")
     width, colour = terminal._tw.fullwidth, terminal.hasmarkup
@@ -34,6 +35,19 @@ def write_summary(terminal: Any, lab: Lab, laws: list[tuple[str, LawResult]]) ->
         for word, text in law_lines(laws, width):
             terminal.write(f"{word:<13}", **MARKUP.get(word, {}))
             terminal.write_line(text)
+    if gate is not None:
+        write_gate(terminal, gate)
+
+
+def write_gate(terminal: Any, gate: Any) -> None:
+    """What the gate compared and said, or why it could not."""
+    terminal.section("gate", sep="-")
+    if gate.gated is not None:
+        console = _console(buffer := io.StringIO(), terminal._tw.fullwidth, colour=terminal.hasmarkup)
+        print_result(gate.gated.result, console)
+        terminal.write_line(buffer.getvalue().rstrip())
+    for line in gate.said:
+        terminal.write_line(line)
 
 
 def _reading_order(run: WorkloadRun) -> tuple[bool, bool, str]:
@@ -115,6 +129,9 @@ MARKUP = {"PASS": {"green": True}, "FAIL": {"red": True, "bold": True}, "INCONCL
 
 def _render(table: Table, width: int, *, colour: bool) -> list[str]:
     buffer = io.StringIO()
-    console = Console(file=buffer, width=width, force_terminal=colour, no_color=not colour, highlight=False)
-    console.print(table)
+    _console(buffer, width, colour=colour).print(table)
     return [line.rstrip() for line in buffer.getvalue().splitlines() if line.strip()]
+
+
+def _console(buffer: io.StringIO, width: int, *, colour: bool) -> Console:
+    return Console(file=buffer, width=width, force_terminal=colour, no_color=not colour, highlight=False)

@@ -14,9 +14,20 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("prompt", "run"),
     ("gate",),
     ("baseline", "baselines", "interop", "engines", "load"),
-    ("lab", "opening"),
+    ("lab", "opening", "sitting", "gating"),
     ("report",),
-    ("judged", "replay", "pytest_state", "plugin", "cli", "cli_probe", "cli_compare", "cli_baselines"),
+    (
+        "judged",
+        "replay",
+        "pytest_options",
+        "pytest_gate",
+        "pytest_state",
+        "plugin",
+        "cli",
+        "cli_probe",
+        "cli_compare",
+        "cli_baselines",
+    ),
 )
 """Names of modules and packages of ``phasegate``, from the words at the bottom to the edges at the top."""
 

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from phasegate.engines.base import EngineError
-from phasegate.engines.identity import ServerIdentity, this_host
+from phasegate.engines.identity import ServerIdentity
 from phasegate.engines.simulator.config import SimulatorConfig, SimulatorConfigError
 from phasegate.engines.simulator.process import SimulatorProcess, SimulatorProcessError
 from phasegate.engines.simulator.truth import Truth, read_log
@@ -127,7 +127,7 @@ class SimulatorEngine:
             model=self.model,
             settings=told["settings"],
             hardware="simulated",
-            host=this_host(),
+            host=None,
             sources={"engine": "/props", "version": "/props", "settings": "/props", "hardware": "the engine's nature"},
         )
 

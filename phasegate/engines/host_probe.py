@@ -1,0 +1,156 @@
+"""Was the engine's host quiet? A short probe before and after a session, and what other processes used meanwhile.
+
+The probe does fixed arithmetic and a fixed memory copy, so a host that throttles or is shared shows up as slower than
+it was a minute ago. It speaks only of the host it runs on, that is of engines which the suite starts itself.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import psutil
+
+from phasegate.engines.embedded import engine_cores
+from phasegate.engines.identity import ServerIdentity, this_host
+
+FOREIGN_LIMIT = 0.25
+"""Cores used by other processes above which a session counts as disturbed. Measured on a 2-core machine with the
+engine pinned: below 0.2 nothing moves; above, single requests become several times slower."""
+
+STEAL_LIMIT = 0.03
+"""Share of time the hypervisor may take; latency moves by at least as much."""
+
+SLOWER_LIMIT = 0.10
+"""Slowdown of the fixed work, from before to after or against the run's best, that counts as a disturbance."""
+
+_REPEATS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class HostProbe:
+    """What fixed work cost at one moment: best of a few, in seconds.
+
+    Attributes:
+        arithmetic: a fixed matrix product.
+        copy: a copy of 16 MiB.
+        frequency: clock of the first core in MHz, or None where the system does not tell.
+    """
+
+    arithmetic: float
+    copy: float
+    frequency: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class HostReport:
+    """A session's surroundings: a probe on either side and what happened between.
+
+    Attributes:
+        before, after: the probes.
+        foreign: cores used on average by processes that are neither the suite nor its engine.
+        steal: share of all cores' time taken by the hypervisor.
+    """
+
+    before: HostProbe
+    after: HostProbe
+    foreign: float
+    steal: float
+
+    def disturbance(self) -> str | None:
+        """Why a session with these surroundings must not be used silently, in one sentence, or None."""
+        if self.foreign > FOREIGN_LIMIT:
+            return f"other processes used {self.foreign:.2f} cores (limit {FOREIGN_LIMIT})"
+        if self.steal > STEAL_LIMIT:
+            return f"the hypervisor took {self.steal:.1%} of the time (limit {STEAL_LIMIT:.0%})"
+        for name in ("arithmetic", "copy"):
+            first, last = getattr(self.before, name), getattr(self.after, name)
+            change = max(first, last) / min(first, last) - 1
+            if change > SLOWER_LIMIT:
+                return f"fixed {name} work changed by {change:.0%} during the session (limit {SLOWER_LIMIT:.0%})"
+        return None
+
+
+def probe_host(cores: Sequence[int] = ()) -> HostProbe:
+    """Do the fixed work, on these cores where the system can pin (about 50 ms)."""
+    own = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    if own is not None and cores:
+        os.sched_setaffinity(0, cores)
+    try:
+        matrix = np.linspace(0, 1, 192 * 192).reshape(192, 192)
+        block = np.zeros(16 << 20, dtype=np.uint8)
+        target = np.empty_like(block)
+        return HostProbe(
+            arithmetic=min(_seconds(lambda: matrix @ matrix) for _ in range(_REPEATS)),
+            copy=min(_seconds(lambda: np.copyto(target, block)) for _ in range(_REPEATS)),
+            frequency=_frequency(),
+        )
+    finally:
+        if own is not None:
+            os.sched_setaffinity(0, own)
+
+
+def _seconds(work: object) -> float:
+    assert callable(work)
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _frequency() -> float | None:
+    try:
+        found = psutil.cpu_freq()
+    except (OSError, NotImplementedError, RuntimeError):
+        return None
+    return round(found.current, 1) if found is not None and found.current else None
+
+
+class HostWatch:
+    """Brackets a session: made before it, asked after it."""
+
+    def __init__(self, cores: Sequence[int] = ()) -> None:
+        self._cores = tuple(cores)
+        self._before = probe_host(self._cores)
+        self._started = time.monotonic()
+        self._busy = _busy_seconds()
+        self._own = _own_seconds()
+
+    def report(self) -> HostReport:
+        """What happened since the watch was made."""
+        elapsed = max(time.monotonic() - self._started, 1e-9)
+        busy, steal = (now - then for now, then in zip(_busy_seconds(), self._busy, strict=True))
+        own = _own_seconds() - self._own
+        return HostReport(
+            before=self._before,
+            after=probe_host(self._cores),
+            foreign=max(0.0, busy - own) / elapsed,
+            steal=max(0.0, steal) / (elapsed * (os.cpu_count() or 1)),
+        )
+
+
+def watch_host(server: ServerIdentity) -> HostWatch | None:
+    """A watch over the engine's host where that is this machine, else None."""
+    return HostWatch(engine_cores()) if server.host == this_host() else None
+
+
+def _busy_seconds() -> tuple[float, float]:
+    """CPU seconds used by anybody since boot, and those the hypervisor took."""
+    times = psutil.cpu_times()
+    idle = times.idle + getattr(times, "iowait", 0.0)
+    steal = getattr(times, "steal", 0.0)
+    return sum(times[:8]) - idle - steal, steal
+
+
+def _own_seconds() -> float:
+    """CPU seconds used by this process and its children so far."""
+    this = psutil.Process()
+    total = sum(this.cpu_times()[:2])
+    for child in this.children(recursive=True):
+        try:
+            total += sum(child.cpu_times()[:2])
+        except psutil.Error:
+            continue
+    return total

@@ -1,0 +1,161 @@
+"""From a lab to a verdict: how many sessions are measured, against what, and in which order.
+
+Stored: a few candidate sessions against those in ``baselines/``; when the first ones already decide for the build it
+ends there, otherwise sessions are added up to a budget fixed beforehand and judged once, at the end. Stopping early
+only ever acquits, so it costs no false alarms.
+
+Paired: candidate and reference in one sitting, block by block in a random order that treats both alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from phasegate.baseline.store import BaselineStore
+from phasegate.gate.comparable import differing_keys
+from phasegate.gate.judge import Place, judge
+from phasegate.gate.policy import Policy
+from phasegate.gate.verdict import GateResult
+from phasegate.lab import Lab
+from phasegate.session import Measurement, Session
+from phasegate.sitting import session_of, sit
+from phasegate.stats.paired import block_orders
+from phasegate.workload import Workload
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """A verdict and the sessions it was made from, baseline or reference first."""
+
+    result: GateResult
+    baseline: tuple[Session, ...]
+    candidate: tuple[Session, ...]
+
+
+def find_baseline(
+    store: BaselineStore, server: Session, policy: Policy, pinned: str | None
+) -> tuple[list[Session], str]:
+    """Stored sessions of the same server, and a word on near ones where there is none.
+
+    Keys that the policy names under ``compare_across`` may differ; the newest such baseline is taken.
+
+    Raises:
+        InvalidBaselineError: a stored session cannot be used.
+    """
+    own = store.read(server.fingerprint, pinned)
+    if own:
+        return own, ""
+    others = [sessions for name in store.fingerprints(pinned) if (sessions := store.read(name, pinned))]
+    if policy.compare_across:
+        alike = [
+            one for one in others if not differing_keys(one[-1].server, server.server, ignore=policy.compare_across)
+        ]
+        if alike:
+            return max(alike, key=lambda sessions: sessions[-1].recorded_at), ""
+    return [], f"{len(others)} baselines of other servers are stored" if others else ""
+
+
+def gate_stored(
+    lab: Lab,
+    workloads: Sequence[Workload],
+    store: BaselineStore,
+    policy: Policy,
+    *,
+    sessions: int | None = None,
+    pinned: str | None = None,
+    say: Say | None = None,
+) -> Gated:
+    """Judge a lab's engine against stored sessions. The lab's own measurements are the first session.
+
+    Args:
+        sessions: candidate sessions to measure; None follows the policy's sequence.
+
+    Raises:
+        InvalidBaselineError: a stored session cannot be used.
+        MeasurementError, CalibrationError: a session cannot be measured.
+    """
+    known = session_of(lab, [], None)
+    baseline, nearby = find_baseline(store, known, policy, pinned)
+    place = Place(looked_for=str(store.folder(known.fingerprint, pinned)), nearby=nearby)
+    if not baseline:
+        # Nothing to compare with, so nothing is lost to a disturbed host and no second try is worth its time.
+        only = session_of(lab, [lab.measure(workload) for workload in workloads], None)
+        return Gated(judge([], [only], policy, place=place), (), (only,))
+    first = sit(lab, workloads, fresh=False, say=say)
+    candidate, current = [first.session], first.lab
+    for wanted in (sessions,) if sessions is not None else (policy.first_sessions, policy.session_budget):
+        while len(candidate) < wanted:
+            if say is not None:
+                say(f"session {len(candidate) + 1} of {wanted}")
+            sitting = sit(current, workloads, say=say)
+            candidate.append(sitting.session)
+            current = sitting.lab
+        result = judge(baseline, candidate, policy, place=place)
+        if result.verdict.green:
+            break
+    return Gated(result, tuple(baseline), tuple(candidate))
+
+
+def gate_paired(
+    candidate: Lab,
+    reference: Lab,
+    workloads: Sequence[Workload],
+    policy: Policy,
+    *,
+    blocks: int,
+    say: Say | None = None,
+) -> Gated:
+    """Judge a lab's engine against a reference that runs at the same time.
+
+    Every block visits each side twice, in one of the orders ABBA and BAAB, so that a drift of the host falls on both
+    sides alike. The repetitions of each workload are spread over the visits.
+
+    Raises:
+        MeasurementError, CalibrationError: a visit cannot be measured.
+    """
+    # The plan of each visit is in its workloads; the lab's own override would undo it.
+    labs = {"candidate": replace(candidate, requests=None), "reference": replace(reference, requests=None)}
+    found: dict[str, list[Session]] = {"candidate": [], "reference": []}
+    orders = block_orders(blocks, np.random.default_rng([candidate.seed, 7]))
+    for number, order in enumerate(orders, 1):
+        visits: dict[str, list[Session]] = {"candidate": [], "reference": []}
+        for letter in order:
+            side = "reference" if letter == "A" else "candidate"
+            if say is not None:
+                say(f"block {number} of {blocks}: {side}")
+            lab = labs[side] = labs[side].renewed(restart=False)
+            visits[side].append(session_of(lab, [lab.measure(workload) for workload in workloads], None))
+        for side, sessions in visits.items():
+            found[side].append(_one_block(sessions, number))
+    result = judge(found["reference"], found["candidate"], policy, paired=True)
+    return Gated(result, tuple(found["reference"]), tuple(found["candidate"]))
+
+
+def _one_block(visits: Sequence[Session], number: int) -> Session:
+    """The visits of one side in one block as a single session."""
+    merged = [_merged(parts) for parts in zip(*(visit.measurements for visit in visits), strict=True)]
+    return replace(visits[0], session_id=f"block-{number:03d}", measurements=tuple(merged))
+
+
+def _merged(parts: Sequence[Measurement]) -> Measurement:
+    """The same measurement of several visits, as one."""
+    return replace(
+        parts[0],
+        samples=tuple(value for part in parts for value in part.samples),
+        requests=sum(part.requests for part in parts),
+        failed=sum(part.failed for part in parts),
+        invalid=sum(part.invalid for part in parts),
+        flags=tuple(sorted({flag for part in parts for flag in part.flags})),
+    )
+
+
+def spread_over_visits(workloads: Sequence[Workload], requests: int | None) -> list[Workload]:
+    """The workloads with the repetitions of one visit: about a quarter of a session's, at least three."""
+    return [
+        replace(one, requests=max(3, (requests or one.requests) // 4), warmups=min(one.warmups, 1)) for one in workloads
+    ]

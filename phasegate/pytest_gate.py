@@ -1,0 +1,240 @@
+"""The gate inside a pytest run: measures what it needs at the first question, then answers row by row."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from phasegate.baseline.changes import Change, changes
+from phasegate.baseline.session_file import InvalidBaselineError, session_text
+from phasegate.baseline.store import BaselineStore
+from phasegate.engines.base import EngineError
+from phasegate.gate.policy import Policy
+from phasegate.gate.policy_file import parse_policy
+from phasegate.gate.verdict import Finding, Verdict, refused
+from phasegate.gating import Gated, gate_paired, gate_stored, spread_over_visits
+from phasegate.judged import Judged, NotJudged
+from phasegate.lab import Lab, MeasurementError
+from phasegate.opening import open_lab
+from phasegate.prompt import CalibrationError
+from phasegate.session import Session
+from phasegate.sitting import sit
+from phasegate.strict_yaml import SettingsError
+from phasegate.units import format_percent, format_seconds
+from phasegate.workload import Workload
+
+if TYPE_CHECKING:
+    from phasegate.pytest_state import PerfState
+
+UPDATE_SESSIONS = 8
+"""Sessions of an update where the user names no number: enough to find 5 % of decode with a sentinel or in pairs."""
+
+
+@dataclass
+class PytestGate:
+    """What one run compares, and what came of it.
+
+    Attributes:
+        state: of the run.
+        lab: the candidate.
+        gated: the verdict, once measured.
+        updates: sessions to be stored at the end of an updating run.
+        said: lines for the summary.
+    """
+
+    state: PerfState
+    lab: Lab
+    gated: Gated | None = None
+    updates: list[Session] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    def judge(self, workload: str, metric: str) -> None:
+        """End the item as its rows say: return for green ones, raise `Judged` or `NotJudged` for the others."""
+        result = self._measured().result
+        rows = [row for row in result.findings if row.workload == workload and row.metric.split(":")[0] == metric]
+        if not rows:
+            self._judge_whole(result.verdict, result.reason)
+            raise NotJudged("ADVISORY", f"no comparison of {metric} is asked for")
+        gated = [row for row in rows if row.gated]
+        for row in gated or rows:
+            if row.verdict.green:
+                continue
+            if not row.gated:
+                raise NotJudged("ADVISORY", f"{row.verdict.value}, informs only: {row.reason}")
+            self._end(row.verdict, _sentence(row))
+        if not gated:
+            raise NotJudged("ADVISORY", "informs only: the other phase binds this workload")
+
+    def judge_whole(self) -> None:
+        """End the item as the run as a whole says: coverage, comparability, objectives."""
+        result = self._measured().result
+        known = {cell.label for one in self.state.workloads.values() for cell in one.cells}
+        elsewhere = [row for row in result.findings if row.gated and row.workload not in known]
+        for row in elsewhere:
+            if not row.verdict.green:
+                self._end(row.verdict, _sentence(row))
+        if not result.findings:
+            self._judge_whole(result.verdict, result.reason)
+
+    def _judge_whole(self, verdict: Verdict, reason: str) -> None:
+        if not verdict.green:
+            self._end(verdict, reason)
+
+    def _end(self, verdict: Verdict, reason: str) -> None:
+        if verdict is Verdict.NO_BASELINE and self._skip_missing():
+            raise NotJudged(verdict.value, reason)
+        if verdict is Verdict.INCONCLUSIVE and not self._policy().inconclusive_fails:
+            raise NotJudged(verdict.value, reason)
+        raise Judged(verdict.value, reason)
+
+    def _skip_missing(self) -> bool:
+        given = self.state.config.getoption("--missing-baseline")
+        return bool(given == "skip" or (given is None and not os.environ.get("CI")))
+
+    def _measured(self) -> Gated:
+        if self.state.config.getoption("--update-baselines"):
+            self._measure_update()
+            raise NotJudged("UPDATING", "this run records baselines, it compares nothing")
+        if self.gated is None:
+            try:
+                self.gated = self._measure()
+            except InvalidBaselineError as error:
+                self.gated = Gated(refused(Verdict.INVALID_BASELINE, str(error)), (), ())
+            except (MeasurementError, CalibrationError, EngineError) as error:
+                self.gated = Gated(refused(Verdict.INVALID_RUN, str(error)), (), ())
+            self._save(self.gated.candidate)
+        return self.gated
+
+    def _measure(self) -> Gated:
+        option = self.state.config.getoption
+        policy, workloads = self._policy(), list(self.state.workloads.values())
+        reference = self.state.reference_opening()
+        if reference is None:
+            return gate_stored(
+                self.lab,
+                workloads,
+                self.store(),
+                policy,
+                sessions=option("--perf-sessions"),
+                pinned=option("--perf-pinned"),
+                say=self.state.say,
+            )
+        with ExitStack() as stack:
+            other = stack.enter_context(open_lab(reference, self.state.say))
+            other.progress = self.lab.progress
+            visits = spread_over_visits(workloads, self.state.opening.requests)
+            return gate_paired(self.lab, other, visits, policy, blocks=option("--perf-blocks"), say=self.state.say)
+
+    def _policy(self) -> Policy:
+        return self.state.policy
+
+    def store(self) -> BaselineStore:
+        """The folder of baselines this run reads and writes."""
+        given = self.state.config.getoption("--perf-baselines")
+        return BaselineStore(Path(given) if given else self.state.config.rootpath / "baselines")
+
+    def _measure_update(self) -> None:
+        """Measure the sessions that are to be stored; once."""
+        if self.updates:
+            return
+        wanted = self.state.config.getoption("--perf-sessions") or UPDATE_SESSIONS
+        workloads: list[Workload] = list(self.state.workloads.values())
+        current = self.lab
+        try:
+            for number in range(wanted):
+                self.state.say(f"session {number + 1} of {wanted}")
+                sitting = sit(current, workloads, fresh=number > 0, say=self.state.say)
+                self.updates.append(sitting.session)
+                current = sitting.lab
+        except (MeasurementError, CalibrationError, EngineError) as error:
+            raise Judged("INVALID_RUN", str(error)) from None
+        self._save(self.updates)
+
+    def finish(self, failed: int) -> str | None:
+        """Store what is to be stored, after the last item. Returns why nothing was stored, or None."""
+        if not self.updates:
+            return None
+        refusal = self._refusal(failed)
+        if refusal is not None:
+            self.said.append(f"baselines not updated: {refusal}")
+            return refusal
+        return self._store()
+
+    def _refusal(self, failed: int) -> str | None:
+        """Why the measured sessions must not become baselines, or None."""
+        disturbed = [one for one in self.updates if one.disturbed]
+        if disturbed:
+            return (
+                f"{len(disturbed)} of {len(self.updates)} sessions were disturbed ({disturbed[0].disturbed}); "
+                "measure again on a quiet host"
+            )
+        wanted = self.state.config.getoption("--perf-sessions") or UPDATE_SESSIONS
+        if len(self.updates) < wanted:
+            return f"only {len(self.updates)} of {wanted} sessions were measured"
+        empty = sorted({one.workload for session in self.updates for one in session.measurements if not one.samples})
+        if empty:
+            return f"no usable sample in {empty[0]}"
+        if failed and not self.state.config.getoption("--perf-update-anyway"):
+            return f"{failed} items of this run failed; mend them, or store anyway with --perf-update-anyway"
+        return None
+
+    def _store(self) -> str | None:
+        pinned = self.state.config.getoption("--perf-pinned")
+        store = self.store()
+        try:
+            before = store.read(self.updates[0].fingerprint, pinned)
+            paths = store.add(self.updates, pinned=pinned)
+        except (InvalidBaselineError, ValueError, OSError) as error:
+            self.said.append(f"baselines not updated: {error}")
+            return str(error)
+        self.said.append(f"stored {len(paths)} sessions in {paths[0].parent}")
+        self.said += [_say_change(change) for change in changes(before, self.updates)]
+        return None
+
+    def _save(self, sessions: Any) -> None:
+        folder = self.state.config.getoption("--perf-save-sessions")
+        if not folder or not sessions:
+            return
+        home = Path(folder)
+        home.mkdir(parents=True, exist_ok=True)
+        for session in sessions:
+            path = home / f"{session.session_id}.json"
+            part = path.with_suffix(".part")
+            part.write_text(session_text(session), encoding="utf-8")
+            part.replace(path)
+        self.said.append(f"saved {len(sessions)} sessions in {home}")
+
+
+def _sentence(row: Finding) -> str:
+    return f"{row.reason}; {row.advice}" if row.advice else row.reason
+
+
+def _say_change(change: Change) -> str:
+    """One line: ``prompt-length[in=64,out=32] ttft: 35.1 ms -> 36.0 ms (+2.6 % [+1.1 %, +4.0 %])``."""
+    name = f"  {change.workload} {change.metric}: "
+    if change.ratio is None:
+        side = "new" if change.before is None else "gone"
+        return f"{name}{side} ({format_seconds(change.after if change.before is None else change.before)})"
+    moved = format_percent(change.ratio - 1, signed=True)
+    if change.low is not None and change.high is not None:
+        ends = ", ".join(format_percent(end - 1, signed=True) for end in (change.low, change.high))
+        moved += f" [{ends}]"
+    return f"{name}{format_seconds(change.before)} -> {format_seconds(change.after)} ({moved})"
+
+
+def read_policy(given: str | None, root: Path) -> Policy:
+    """The policy of the named file, of ``fixtures/policy.yaml``, or the built-in one.
+
+    Raises:
+        SettingsError: the file cannot be used; one line.
+    """
+    path = Path(given) if given else root / "fixtures" / "policy.yaml"
+    if given is None and not path.exists():
+        return Policy()
+    try:
+        return parse_policy(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot read the policy: {error.strerror}") from None

@@ -1,0 +1,90 @@
+"""The options of the measuring suite. A table of plain values, so that importing it costs nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
+    (
+        ("--perf-base-url",),
+        "measure the OpenAI-compatible server at this URL (ending in /v1) instead of starting one; "
+        "default: OPENAI_BASE_URL. The key is read from OPENAI_API_KEY",
+        {"metavar": "URL"},
+    ),
+    (("--perf-model",), "the model to ask for; default: the only model the server has", {"metavar": "NAME"}),
+    (
+        ("--perf-engine",),
+        "what to start when no URL is given: embedded (llama.cpp, the default) or simulator",
+        {"choices": ("embedded", "simulator"), "default": "embedded"},
+    ),
+    (
+        ("--perf-engine-model",),
+        "weights of the embedded engine: generated (the default), smollm2, or the path of a GGUF file",
+        {"metavar": "MODEL", "default": None},
+    ),
+    (
+        ("--perf-engine-config",),
+        "settings of the started engine, as 'key=value key=value'",
+        {"metavar": "SETTINGS", "default": ""},
+    ),
+    (
+        ("--perf-endpoint",),
+        "endpoint for workloads that name none: chat (the default) or completions",
+        {"choices": ("chat", "completions"), "default": "chat"},
+    ),
+    (
+        ("--perf-hardware",),
+        "what the server runs on, where it does not tell itself, such as 'H200 x1'; part of the baselines' key",
+        {"metavar": "LABEL"},
+    ),
+    (("--perf-workloads",), "folder of workload files; default: fixtures/workloads", {"metavar": "DIR"}),
+    (
+        ("--perf-requests",),
+        "measure every cell of every workload this many times instead of what its file says",
+        {"metavar": "N", "type": int},
+    ),
+    (("--perf-seed",), "seed of prompts and order; default: a new one each run", {"metavar": "N", "type": int}),
+    (("--perf-timeout",), "longest time for one request, such as 120s", {"metavar": "TIME", "default": "120s"}),
+    (("--perf-idle-timeout",), "longest silence within a request", {"metavar": "TIME", "default": "60s"}),
+    (("--perf-policy",), "policy file; default: fixtures/policy.yaml where it exists", {"metavar": "FILE"}),
+    (("--perf-baselines",), "folder of baselines; default: baselines", {"metavar": "DIR"}),
+    (
+        ("--perf-sessions",),
+        "sessions to measure; default: what the policy's sequence needs, and 8 with --update-baselines",
+        {"metavar": "N", "type": int},
+    ),
+    (
+        ("--perf-pinned",),
+        "compare with, or update, the baseline pinned under this label instead of the rolling one",
+        {"metavar": "LABEL"},
+    ),
+    (
+        ("--missing-baseline",),
+        "where no baseline is stored: fail (the default when CI is set) or skip, loudly (the default otherwise)",
+        {"choices": ("fail", "skip"), "default": None},
+    ),
+    (("--update-baselines",), "store this run's sessions as accepted ones", {"action": "store_true"}),
+    (
+        ("--perf-update-anyway",),
+        "with --update-baselines: store them although some item failed",
+        {"action": "store_true"},
+    ),
+    (
+        ("--perf-reference-url",),
+        "compare with the server at this URL, block by block in one sitting, instead of with stored sessions",
+        {"metavar": "URL"},
+    ),
+    (("--perf-reference-model",), "model of the reference; default: the candidate's", {"metavar": "NAME"}),
+    (
+        ("--perf-reference-config",),
+        "compare with a second started engine that has these settings ('' for the defaults)",
+        {"metavar": "SETTINGS"},
+    ),
+    (("--perf-blocks",), "blocks of a paired comparison (default 8)", {"metavar": "N", "type": int, "default": 8}),
+    (
+        ("--perf-save-sessions",),
+        "folder that gets this run's sessions, judged or not, as pytest-benchmark JSON",
+        {"metavar": "DIR"},
+    ),
+)
+"""Names, help and keyword arguments of every option."""

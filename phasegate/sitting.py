@@ -1,0 +1,105 @@
+"""Sessions: one sitting after another, each on a fresh engine where that can be had, each with its surroundings.
+
+A session measures every workload once. Between sessions the engine is restarted and prompts are new, so that sessions
+differ as builds differ: by start, by clock speed, by neighbour.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from phasegate.baseline.fingerprint import fingerprint_of
+from phasegate.engines.host_probe import HostReport
+from phasegate.lab import Lab
+from phasegate.run import WorkloadRun
+from phasegate.session import Measurement, Session
+from phasegate.workload import Workload
+
+METRICS = ("ttft", "tpot", "e2el")
+"""What a session stores of every cell."""
+
+REPEATS = 2
+"""How often a disturbed session is measured again before it is kept and marked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """A session with the lab that measured it.
+
+    Attributes:
+        session: what is stored and judged.
+        lab: where it was measured; its runs hold every request.
+        surroundings: of the engine's host; None where the engine runs elsewhere.
+    """
+
+    session: Session
+    lab: Lab
+    surroundings: HostReport | None
+
+
+def sit(
+    lab: Lab,
+    workloads: Sequence[Workload],
+    *,
+    fresh: bool = True,
+    say: Callable[[str], None] | None = None,
+    repeats: int = REPEATS,
+) -> Sitting:
+    """Measure every workload in a new session; again where the host was disturbed, at most ``repeats`` times.
+
+    ``fresh=False`` goes on with the lab as it is: what it has measured already counts as this session.
+
+    Raises:
+        MeasurementError, CalibrationError: as `Lab.measure`.
+    """
+    for attempt in range(repeats + 1):
+        current = lab.renewed() if fresh or attempt else lab
+        sitting = _sit_once(current, workloads)
+        if sitting.session.disturbed is None or attempt == repeats:
+            return sitting
+        if say is not None:
+            say(f"measuring the session again: {sitting.session.disturbed}")
+    raise AssertionError("unreachable")
+
+
+def _sit_once(lab: Lab, workloads: Sequence[Workload]) -> Sitting:
+    runs = [lab.measure(workload) for workload in workloads]
+    surroundings = lab.watch.report() if lab.watch is not None else None
+    return Sitting(session_of(lab, runs, surroundings), lab, surroundings)
+
+
+def session_of(lab: Lab, runs: Sequence[WorkloadRun], surroundings: HostReport | None) -> Session:
+    """The session that these runs are."""
+    now = datetime.now(timezone.utc)
+    server = server_facts(lab)
+    measurements: list[Measurement] = [one for run in runs for one in run.measurements(METRICS)]
+    client = {**asdict(lab.client), "seed": lab.seed}
+    if surroundings is not None:
+        client["surroundings"] = asdict(surroundings)
+    return Session(
+        session_id=f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}",
+        recorded_at=now.isoformat(timespec="seconds"),
+        measurements=tuple(measurements),
+        server=server,
+        client=client,
+        fingerprint=fingerprint_of(server),
+        host=lab.server.host,
+        disturbed=surroundings.disturbance() if surroundings is not None else None,
+    )
+
+
+def server_facts(lab: Lab) -> dict[str, Any]:
+    """The server's facts as sessions keep them; unknown facts are left out."""
+    told = lab.server
+    return {
+        "engine": told.engine,
+        "engine_version": told.version,
+        "model": told.model,
+        "hardware": None if told.hardware == "unknown" else told.hardware,
+        "settings": dict(told.settings),
+        "sources": dict(told.sources),
+    }
