@@ -1,0 +1,239 @@
+"""How often does the gate cry wolf, and what does it find? ``python -m benchmarks.gate_simulation --builds 300``
+
+Every build compares 20 things: TTFT and TPOT of ten workloads. Each is judged three times: unchanged (any regression is
+a false alarm), with one TPOT 5 % slower, and with one TTFT 10 % slower (found: that very comparison regressed, and no
+comparison of the other metric). Ours go through the product's own functions; the other rules are small
+reimplementations of what their tools publish, on the same draws, with one candidate session each.
+Intervals are Clopper and Pearson's, 95 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from benchmarks._gate_noise import COMPARISONS, METRICS, PROFILES, SERVER, Noise, draw_blocks, draw_sessions
+from benchmarks._prior_rules import RULES
+from phasegate.stats.compare import compare_stored
+from phasegate.stats.compare_types import ComparedRow, CompareSettings, Decision, StoredComparison
+from phasegate.stats.paired import PairedComparison, block_orders, compare_paired
+from phasegate.stats.sequential import needs_more
+
+Floats = NDArray[np.float64]
+
+TOLERANCES = {"ttft": 0.10, "tpot": 0.05}
+REQUESTS = 50
+TTFT, TPOT = 0, 1
+"""The comparisons that are slowed, by position."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slowed:
+    """What is done to the candidate: one comparison multiplied, or nothing."""
+
+    position: int = 0
+    factor: float = 1.0
+
+    def apply(self, requests: Floats) -> Floats:
+        """Candidate requests, comparisons on the axis before the last, with the one slowed."""
+        if self.factor == 1.0:
+            return requests
+        changed = requests.copy()
+        changed[..., self.position, :] *= self.factor
+        return changed
+
+
+NOTHING = Slowed()
+SLOWER_TPOT = Slowed(TPOT, 1.05)
+SLOWER_TTFT = Slowed(TTFT, 1.10)
+CHANGES = (NOTHING, SLOWER_TPOT, SLOWER_TTFT)
+
+Outcome = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+"""(regressed, undecided), one flag per comparison"""
+
+
+@dataclass
+class Tally:
+    """What one rule said over the builds."""
+
+    name: str
+    baseline: str
+    candidate: str
+    builds: int = 0
+    alarms: int = 0
+    found: dict[int, int] = field(default_factory=lambda: {TPOT: 0, TTFT: 0})
+    undecided: int = 0
+    sessions: int = 0
+
+    def add(self, change: Slowed, regressed: NDArray[np.bool_], undecided: NDArray[np.bool_] | None = None) -> None:
+        """Count one judgement of one build."""
+        if change == NOTHING:
+            self.builds += 1
+            self.alarms += bool(regressed.any())
+            self.undecided += 0 if undecided is None else int(undecided.sum())
+            return
+        other_metric = np.arange(COMPARISONS) % 2 != change.position % 2
+        self.found[change.position] += bool(regressed[change.position] and not regressed[other_metric].any())
+
+
+def name_of(position: int) -> str:
+    """A comparison's name."""
+    return f"workload-{position // 2} {METRICS[position % 2]}"
+
+
+def stored(
+    baseline: Floats, candidate: Sequence[Floats], sentinels: tuple[Floats, Floats] | None
+) -> list[StoredComparison]:
+    """Session medians as comparisons.
+
+    Args:
+        baseline: sessions x comparisons.
+        candidate: one array of session medians per comparison.
+        sentinels: baseline and candidate sessions x metrics.
+    """
+    made = []
+    for position in range(COMPARISONS):
+        metric = METRICS[position % 2]
+        before, now = ((), ()) if sentinels is None else (side[:, position % 2].tolist() for side in sentinels)
+        made.append(
+            StoredComparison(
+                name_of(position), metric, baseline[:, position].tolist(), candidate[position].tolist(),
+                TOLERANCES[metric], baseline_sentinel=before, candidate_sentinel=now,
+            )
+        )  # fmt: skip
+    return made
+
+
+def outcome(rows: Sequence[ComparedRow]) -> Outcome:
+    """The flags of some rows."""
+    return (
+        np.array([row.decision is Decision.REGRESSED for row in rows]),
+        np.array([row.decision is Decision.UNDECIDED for row in rows]),
+    )
+
+
+def judge_with_sentinel(rng: np.random.Generator, noise: Noise, tallies: Sequence[Tally]) -> None:
+    """8 baseline sessions and a sentinel, 3 candidate sessions; the other rules judge the first of them."""
+    drawn = draw_sessions(rng, noise, 8 + 3, REQUESTS)
+    baseline = np.median(drawn.requests[:8], axis=2)
+    ours, *others = tallies
+    for change in CHANGES:
+        requests = change.apply(drawn.requests[8:])
+        medians = np.median(requests, axis=2)
+        sentinels = drawn.sentinel[:8], drawn.sentinel[8:]
+        result = compare_stored(stored(baseline, list(medians.T), sentinels))
+        ours.add(change, *outcome(result.rows))
+        for tally in others:
+            tally.add(change, RULES[tally.name](drawn.requests[:8], requests[0]))
+
+
+def judge_in_sequence(rng: np.random.Generator, noise: Noise, tallies: Sequence[Tally]) -> None:
+    """20 baseline sessions, no sentinel; 2 candidate sessions, and 3 more where needed."""
+    drawn = draw_sessions(rng, noise, 20 + 5, REQUESTS)
+    baseline = np.median(drawn.requests[:20], axis=2)
+    settings = CompareSettings(planned_candidate=5)
+    (ours,) = tallies
+    for change in CHANGES:
+        medians = np.median(change.apply(drawn.requests[20:]), axis=2)
+        first = stored(baseline, list(medians[:2].T), None)
+        more = set(needs_more(compare_stored(first, settings).rows, first, 5))
+        final = [
+            replace(one, candidate=medians[:, i].tolist()) if one.name in more else one for i, one in enumerate(first)
+        ]
+        ours.add(change, *outcome(compare_stored(final, settings).rows))
+        if change == NOTHING:
+            ours.sessions += 2 * COMPARISONS + 3 * len(more)
+
+
+def judge_paired(rng: np.random.Generator, noise: Noise, tallies: Sequence[Tally]) -> None:
+    """8 blocks with 50 requests to each side."""
+    reference, candidate = draw_blocks(rng, noise, 8, REQUESTS)
+    orders = block_orders(8, rng)
+    before = np.median(reference, axis=2)
+    (ours,) = tallies
+    for change in CHANGES:
+        now = np.median(change.apply(candidate), axis=2)
+        comparisons = [
+            PairedComparison(
+                name_of(i), METRICS[i % 2], before[:, i].tolist(), now[:, i].tolist(), TOLERANCES[METRICS[i % 2]],
+                orders=orders,
+            )
+            for i in range(COMPARISONS)
+        ]  # fmt: skip
+        ours.add(change, *outcome([one.row for one in compare_paired(comparisons).rows]))
+
+
+Judge = Callable[[np.random.Generator, Noise, Sequence[Tally]], None]
+
+
+def scenarios() -> list[tuple[Judge, list[Tally]]]:
+    """What is simulated, with fresh tallies; one stream of random numbers each."""
+    prior = [Tally(name, "8 sessions" if "last" not in name else "last", "1 session") for name in RULES]
+    return [
+        (judge_with_sentinel, [Tally("phasegate", "8 sessions + sentinel", "3 sessions"), *prior]),
+        (judge_in_sequence, [Tally("phasegate", "20 sessions", "2+3 sessions")]),
+        (judge_paired, [Tally("phasegate", "8 blocks x 50", "same sitting")]),
+    ]
+
+
+def simulate(builds: int, seed: int, noise: Noise = SERVER) -> list[Tally]:
+    """Run all scenarios; the same seed gives the same figures."""
+    tallies: list[Tally] = []
+    for number, (judge, group) in enumerate(scenarios()):
+        for build in range(builds):
+            judge(np.random.default_rng([seed, number, build]), noise, group)
+        tallies += group
+    return tallies
+
+
+def interval(count: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Clopper and Pearson's interval of a share."""
+    tail = (1.0 - confidence) / 2.0
+    low = float(beta.ppf(tail, count, total - count + 1)) if count else 0.0
+    high = float(beta.ppf(1.0 - tail, count + 1, total - count)) if count < total else 1.0
+    return low, high
+
+
+def share(count: int, total: int) -> str:
+    """A share with its interval, in per cent."""
+    low, high = interval(count, total)
+    return f"{100 * count / total:.1f} ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def table(tallies: Sequence[Tally]) -> Iterator[str]:
+    """The lines of a Markdown table, all shares in per cent."""
+    yield "| rule | baseline | candidate | false alarms per build, % | finds TPOT +5 %, % | finds TTFT +10 %, % | undecided rows, % |"
+    yield "|---|---|---|---|---|---|---|"
+    for one in tallies:
+        undecided = f"{100 * one.undecided / (one.builds * COMPARISONS):.1f}" if one.name == "phasegate" else "-"
+        cells = [one.name, one.baseline, one.candidate, share(one.alarms, one.builds)]
+        cells += [share(one.found[TPOT], one.builds), share(one.found[TTFT], one.builds), undecided]
+        yield f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--builds", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--noise", choices=sorted(PROFILES), default=SERVER.name)
+    chosen = parser.parse_args()
+    noise = PROFILES[chosen.noise]
+    began = time.process_time()
+    tallies = simulate(chosen.builds, chosen.seed, noise)
+    print(f"{chosen.builds} builds of {COMPARISONS} comparisons a row, seed {chosen.seed}, noise: {noise}\n")
+    print("\n".join(table(tallies)))
+    sequence = next(one for one in tallies if one.sessions)
+    per_comparison = sequence.sessions / (sequence.builds * COMPARISONS)
+    print(f"\ncandidate sessions per unchanged comparison in sequence: {per_comparison:.2f}")
+    print(f"CPU: {time.process_time() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
