@@ -21,12 +21,12 @@ class Answers:
     Attributes:
         rows: one for each question, in order.
         moved_together: one sentence where everything moved alike; None otherwise.
-        open: workloads with a gated comparison that needs more candidate sessions.
+        needs_more: workloads with a gated comparison that needs more candidate sessions.
     """
 
     rows: tuple[Finding, ...]
     moved_together: str | None
-    open: tuple[str, ...]
+    needs_more: tuple[str, ...]
 
 
 def answer(
@@ -53,11 +53,11 @@ def answer(
         else weighed_row(question, answered[question], baseline, candidate, policy, unit)
         for question in asked
     )
-    return Answers(rows, weighed.moved_together, _open(fair, weighed))
+    return Answers(rows, weighed.moved_together, _needing(fair, weighed))
 
 
-def _open(fair: Sequence[Question], weighed: Weighed) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.workload for one in fair if one.gated and one.name in weighed.open))
+def _needing(fair: Sequence[Question], weighed: Weighed) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.workload for one in fair if one.gated and one.name in weighed.needs_more))
 
 
 def _problems(asked: Sequence[Question], baseline: Side, candidate: Side, policy: Policy) -> dict[Question, Problem]:

@@ -23,12 +23,12 @@ class Weighed:
     Attributes:
         rows: one for each question, in order.
         moved_together: one sentence where everything moved alike; None otherwise.
-        open: names of questions that need more candidate sessions, within the policy's budget.
+        needs_more: names of questions that need more candidate sessions, within the policy's budget.
     """
 
     rows: tuple[ComparedRow, ...] = ()
     moved_together: str | None = None
-    open: tuple[str, ...] = ()
+    needs_more: tuple[str, ...] = ()
 
 
 def weigh_stored(

@@ -53,7 +53,7 @@ def judge(
         policy: the numbers that decide.
         paired: both sides were measured in one sitting, block by block; sessions are then paired by their ids, or in
             order where the ids differ, and neither host nor fingerprint is compared.
-        planned: the candidate's sessions follow the policy's sequence; ``open`` of the result then names the
+        planned: the candidate's sessions follow the policy's sequence; ``needs_more`` of the result then names the
             workloads to measure again.
         whole_baseline: judge by every given session instead of the newest ``sessions.window``.
         place: for the words of a missing baseline.
@@ -158,12 +158,13 @@ def _compare(
     answers = answer(asked, baseline, candidate, policy, paired=paired, planned=planned)
     warnings += [line for line in (answers.moved_together, *_flips(baseline, candidate, policy)) if line]
     warnings += _unknown_metrics(baseline, candidate, policy)
+    warnings += [] if planned else _gaps(candidate)
     warnings += [note for row in answers.rows for note in row.notes]
     rows = [*answers.rows, *judge_objectives(candidate, policy)]
     expected = [question for question in asked if baseline.measurements(question.key)]
     compared = sum(1 for row in rows if row.ratio is not None)
     result = _result(rows, Coverage(len(expected), compared), warnings, binding, baseline, candidate)
-    return replace(result, open=answers.open)
+    return replace(result, needs_more=answers.needs_more)
 
 
 def _what_differs(baseline: Sequence[Session], candidate: Sequence[Session]) -> list[str]:
@@ -176,6 +177,15 @@ def _flips(baseline: Side, candidate: Side, policy: Policy) -> Iterator[str]:
         line = flip(baseline, candidate, workload, policy) if workload in set(baseline.workloads()) else None
         if line:
             yield line
+
+
+def _gaps(candidate: Side) -> list[str]:
+    """A line for every workload that some sessions of an unplanned run did not measure."""
+    found = {}
+    for (workload, _), row in candidate.by_key.items():
+        if len(row) < len(candidate.sessions):
+            found[workload] = f"{workload} was measured in {len(row)} of {len(candidate.sessions)} sessions; see why"
+    return list(found.values())
 
 
 def _unknown_metrics(baseline: Side, candidate: Side, policy: Policy) -> list[str]:

@@ -137,7 +137,7 @@ class GateResult:
         binding: workload -> the phase that decides it, with the reason.
         attributions: workload -> one sentence that spreads a slower request over its phases.
         lever: what usually helps the phase that got slower; None for a green build.
-        open: workloads that a planned sequence of sessions should measure again; empty without a plan.
+        needs_more: workloads that a planned sequence of sessions should measure again; empty without a plan.
     """
 
     verdict: Verdict
@@ -148,7 +148,7 @@ class GateResult:
     binding: dict[str, str] = field(default_factory=dict)
     attributions: dict[str, str] = field(default_factory=dict)
     lever: str | None = None
-    open: tuple[str, ...] = ()
+    needs_more: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The result as the compare command prints it."""

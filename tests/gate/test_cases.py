@@ -37,8 +37,8 @@ METRICS = {
 OURS: Mapping[str, tuple[str, str]] = {
     "B099": (
         "INCONCLUSIVE",
-        "sessions differ by 5 %, so 8 of each would have missed a worsening of 20 %: no regression is shown, and neither "
-        "is that there is none within the tolerance of 2 %",
+        "sessions differ by 5 %, so 8 of each would have missed a worsening of 20 %: no regression is shown, nor "
+        "that there is none within the tolerance of 2 %",
     ),
 }
 """Case -> our verdict where it is another, and why."""
