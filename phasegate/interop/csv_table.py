@@ -26,7 +26,8 @@ def read(
     Args:
         text: what the file holds.
         source: the file, for messages.
-        paired: take the ``block`` column as the session, so that both sides can be paired by it.
+        paired: take the ``block`` column as the session, so that both sides can be paired by it; a ``session`` column
+            is then not needed.
         declared: metrics that a policy names.
 
     Raises:
@@ -34,7 +35,7 @@ def read(
     """
     key = "block" if paired else "session"
     found: dict[str, dict[tuple[str, str], _Cell]] = {}
-    for number, row in _rows(text, source, (*COLUMNS, "block") if paired else COLUMNS):
+    for number, row in _rows(text, source, (key, *COLUMNS[1:])):
         where = f"{source}: line {number}"
         facts = facts_of(row["metric"], declared)
         if facts is None:

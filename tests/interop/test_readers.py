@@ -108,6 +108,10 @@ def test_a_paired_table_is_read_by_its_blocks(tmp_path: Path) -> None:
     text = "block,session,workload,metric,value\nb1,1,chat,ttft,0.1\nb2,1,chat,ttft,0.2\n"
     assert [one.session_id for one in table(tmp_path, text, paired=True)] == ["b1", "b2"]
     assert [one.session_id for one in table(tmp_path, text)] == ["1"]
+    short = "block,workload,metric,value\nb1,chat,ttft,0.1\n"
+    assert [one.session_id for one in table(tmp_path, short, paired=True)] == ["b1"]
+    with pytest.raises(UnreadableResultError, match="the column 'block' is missing"):
+        table(tmp_path, "session,workload,metric,value\n1,chat,ttft,0.1\n", paired=True)
 
 
 @pytest.mark.parametrize(
