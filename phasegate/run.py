@@ -19,6 +19,7 @@ from phasegate.stats.summary import MAX_ERROR_RATE
 from phasegate.timeline import Timeline
 from phasegate.workload import Cell, Planned, Workload
 
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """One request of the plan and what became of it."""

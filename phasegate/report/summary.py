@@ -11,7 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from phasegate.report.findings import print_result
+from phasegate.report.gate_lines import WORD_WIDTH, gate_lines
 from phasegate.report.lab_tables import COLUMNS, Row, attribution, cache_lines, rows_of, show_interval
 from phasegate.run import WorkloadRun
 
@@ -33,7 +33,7 @@ def write_summary(terminal: Any, lab: Lab, laws: list[tuple[str, LawResult]], ga
     if laws:
         terminal.section("laws of the phases", sep="-")
         for word, text in law_lines(laws, width):
-            terminal.write(f"{word:<13}", **MARKUP.get(word, {}))
+            terminal.write(f"{word:<{WORD_WIDTH}}", **MARKUP.get(word, {}))
             terminal.write_line(text)
     if gate is not None:
         write_gate(terminal, gate)
@@ -43,9 +43,9 @@ def write_gate(terminal: Any, gate: Any) -> None:
     """What the gate compared and said, or why it could not."""
     terminal.section("gate", sep="-")
     if gate.gated is not None:
-        console = _console(buffer := io.StringIO(), terminal._tw.fullwidth, colour=terminal.hasmarkup)
-        print_result(gate.gated.result, console)
-        terminal.write_line(buffer.getvalue().rstrip())
+        for word, text in gate_lines(gate.gated.result, terminal._tw.fullwidth):
+            terminal.write(f"{word:<{WORD_WIDTH}}", **MARKUP.get(word, {"yellow": bool(word)}))
+            terminal.write_line(text)
     for line in gate.said:
         terminal.write_line(line)
 
@@ -119,12 +119,19 @@ def law_lines(laws: list[tuple[str, LawResult]], width: int) -> Iterator[tuple[s
     for _, law in laws:
         yield law.outcome.value, law.law
         for text in (law.reason, *(f"note: {warning}" for warning in law.warnings)):
-            for line in textwrap.wrap(text, max(40, width - 15)):
+            for line in textwrap.wrap(text, max(40, width - WORD_WIDTH)):
                 yield "", line
 
 
-MARKUP = {"PASS": {"green": True}, "FAIL": {"red": True, "bold": True}, "INCONCLUSIVE": {"yellow": True, "bold": True}}
-"""How the outcome of a law is coloured."""
+MARKUP: dict[str, dict[str, bool]] = {
+    "PASS": {"green": True},
+    "IMPROVED": {"green": True},
+    "FAIL": {"red": True, "bold": True},
+    "REGRESSION": {"red": True, "bold": True},
+    "SLO_BREACH": {"red": True, "bold": True},
+    "INCONCLUSIVE": {"yellow": True, "bold": True},
+}
+"""How words are coloured; all others are yellow."""
 
 
 def _render(table: Table, width: int, *, colour: bool) -> list[str]:

@@ -194,10 +194,10 @@ class _Judge:
         return worse_by >= math.log1p(one.tolerance) / 2.0 and before * abs(fraction(worse_by)) >= one.floor
 
     def _far_off_decides(self, evidence: Evidence) -> bool:
-        """Whether few candidate sessions would fall either way but for the care taken with far ones."""
+        """Whether a material worsening would stand but for the care taken with few sessions that lie far off."""
         m = len(self.weighed.comparison.candidate)
         hidden = evidence.p_worse_all <= self.level < evidence.p_worse
-        return hidden and m < FEW_SESSIONS
+        return hidden and m < FEW_SESSIONS and self._large(evidence.d)
 
     def _assumption(self) -> str:
         noise = self.weighed.noise
@@ -207,13 +207,18 @@ class _Judge:
 
     def _warnings(self, evidence: Evidence) -> tuple[str, ...]:
         found = []
-        if evidence.far:
+        if evidence.far and self._far_matters():
             m = len(self.weighed.comparison.candidate)
             found.append(f"{evidence.far} of {m} {self.weighed.unit}s stand far off and were pulled in; look at them")
         if self.weighed.noise.deviation <= evidence_of.DEVIATION_FLOOR:
             floor = percent(evidence_of.DEVIATION_FLOOR)
             found.append(f"the measured values are all but equal; a noise of {floor} is assumed")
         return tuple(found)
+
+    def _far_matters(self) -> bool:
+        """Whether some candidate session lies off the others by as much as would count as a change."""
+        logs = np.log(np.asarray(self.weighed.comparison.candidate, dtype=np.float64))
+        return bool(np.max(np.abs(logs - np.median(logs))) >= math.log1p(self.weighed.comparison.tolerance) / 2.0)
 
     def _needs(self, mde: float) -> tuple[int | None, int | None]:
         """(candidate sessions, baseline sessions) that would decide; see `ComparedRow`."""
