@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from phasegate.baseline.changes import Change
     from phasegate.baseline.store import BaselineStore
     from phasegate.session import Session
 
@@ -143,31 +142,11 @@ def _show(args: argparse.Namespace, store: BaselineStore, console: Console) -> i
 
 def _diff(args: argparse.Namespace, store: BaselineStore, console: Console) -> int:
     from phasegate.baseline.changes import changes
+    from phasegate.report.change_lines import change_line
 
     for change in changes(_sessions_of(args.old, store), _sessions_of(args.new, store)):
-        console.print(_change_line(change), markup=False, soft_wrap=True)
+        console.print(change_line(change), markup=False, soft_wrap=True)
     return 0
-
-
-def _change_line(change: Change) -> str:
-    """Medians on both sides, the change, and its 95 % interval where both sides have two sessions."""
-    from phasegate.gate.facts import facts_of
-    from phasegate.gate.validity import say
-    from phasegate.units import format_percent
-
-    facts = facts_of(change.metric)
-    old, new = (
-        "nothing" if value is None else say(value, facts) if facts is not None else f"{value:.4g}"
-        for value in (change.before, change.after)
-    )
-    line = f"{change.workload} {change.metric}: {old} -> {new}"
-    if change.ratio is None:
-        return line
-    line += f", {format_percent(change.ratio - 1, signed=True)}"
-    if change.low is None or change.high is None:
-        return f"{line} (one session on a side: no interval)"
-    low, high = (format_percent(end - 1, signed=True) for end in (change.low, change.high))
-    return f"{line}, 95 % interval {low} to {high}"
 
 
 def _prune(args: argparse.Namespace, store: BaselineStore, console: Console) -> int:

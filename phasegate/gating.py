@@ -17,6 +17,7 @@ import numpy as np
 from phasegate.baseline.store import BaselineStore
 from phasegate.gate.comparable import differing_keys
 from phasegate.gate.judge import Place, judge
+from phasegate.gate.pinned import with_pinned
 from phasegate.gate.policy import Policy
 from phasegate.gate.verdict import GateResult
 from phasegate.lab import Lab
@@ -98,7 +99,20 @@ def gate_stored(
         result = judge(baseline, candidate, policy, place=place)
         if result.verdict.green:
             break
+    if pinned is None:
+        result = with_pinned(result, _against_pins(store, known, candidate, policy))
     return Gated(result, tuple(baseline), tuple(candidate))
+
+
+def _against_pins(
+    store: BaselineStore, known: Session, candidate: Sequence[Session], policy: Policy
+) -> dict[str, GateResult]:
+    """The same candidate against every pinned baseline of this server: they see what creeps slowly."""
+    return {
+        label: judge(sessions, candidate, policy)
+        for label in store.pins()
+        if (sessions := store.read(known.fingerprint, label))
+    }
 
 
 def gate_paired(

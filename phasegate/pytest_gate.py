@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phasegate.baseline.changes import Change, changes
+from phasegate.baseline.changes import changes
 from phasegate.baseline.session_file import InvalidBaselineError, session_text
 from phasegate.baseline.store import BaselineStore
 from phasegate.engines.base import EngineError
+from phasegate.gate.acceptance import refusals
 from phasegate.gate.policy import Policy
 from phasegate.gate.policy_file import parse_policy
 from phasegate.gate.verdict import Finding, Verdict, refused
@@ -20,10 +21,10 @@ from phasegate.judged import Judged, NotJudged
 from phasegate.lab import Lab, MeasurementError
 from phasegate.opening import open_lab
 from phasegate.prompt import CalibrationError
+from phasegate.report.change_lines import change_line
 from phasegate.session import Session
 from phasegate.sitting import sit
 from phasegate.strict_yaml import SettingsError
-from phasegate.units import format_percent, format_seconds
 from phasegate.workload import Workload
 
 if TYPE_CHECKING:
@@ -165,18 +166,12 @@ class PytestGate:
 
     def _refusal(self, failed: int) -> str | None:
         """Why the measured sessions must not become baselines, or None."""
-        disturbed = [one for one in self.updates if one.disturbed]
-        if disturbed:
-            return (
-                f"{len(disturbed)} of {len(self.updates)} sessions were disturbed ({disturbed[0].disturbed}); "
-                "measure again on a quiet host"
-            )
         wanted = self.state.config.getoption("--perf-sessions") or UPDATE_SESSIONS
         if len(self.updates) < wanted:
             return f"only {len(self.updates)} of {wanted} sessions were measured"
-        empty = sorted({one.workload for session in self.updates for one in session.measurements if not one.samples})
-        if empty:
-            return f"no usable sample in {empty[0]}"
+        found = refusals(self.updates, self._policy())
+        if found:
+            return f"{found[0]} (and {len(found) - 1} more reasons)" if len(found) > 1 else found[0]
         if failed and not self.state.config.getoption("--perf-update-anyway"):
             return f"{failed} items of this run failed; mend them, or store anyway with --perf-update-anyway"
         return None
@@ -191,7 +186,7 @@ class PytestGate:
             self.said.append(f"baselines not updated: {error}")
             return str(error)
         self.said.append(f"stored {len(paths)} sessions in {paths[0].parent}")
-        self.said += [_say_change(change) for change in changes(before, self.updates)]
+        self.said += [f"  {change_line(change)}" for change in changes(before, self.updates)]
         return None
 
     def _save(self, sessions: Any) -> None:
@@ -210,19 +205,6 @@ class PytestGate:
 
 def _sentence(row: Finding) -> str:
     return f"{row.reason}; {row.advice}" if row.advice else row.reason
-
-
-def _say_change(change: Change) -> str:
-    """One line: ``prompt-length[in=64,out=32] ttft: 35.1 ms -> 36.0 ms (+2.6 % [+1.1 %, +4.0 %])``."""
-    name = f"  {change.workload} {change.metric}: "
-    if change.ratio is None:
-        side = "new" if change.before is None else "gone"
-        return f"{name}{side} ({format_seconds(change.after if change.before is None else change.before)})"
-    moved = format_percent(change.ratio - 1, signed=True)
-    if change.low is not None and change.high is not None:
-        ends = ", ".join(format_percent(end - 1, signed=True) for end in (change.low, change.high))
-        moved += f" [{ends}]"
-    return f"{name}{format_seconds(change.before)} -> {format_seconds(change.after)} ({moved})"
 
 
 def read_policy(given: str | None, root: Path) -> Policy:

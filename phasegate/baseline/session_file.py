@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -229,7 +230,8 @@ class _Reader:
     def sample(self, value: Any, index: int, where: str) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self.fail(f"{where}: sample {index + 1} is {value!r}; it must be a number")
-        if not (math.isfinite(value) and value > 0):
+        # Compared rather than converted: a whole number may be too large to be a float at all.
+        if not 0 < value < math.inf or value > sys.float_info.max:
             self.fail(f"{where}: sample {index + 1} is {value!r}; a measurement is finite and above 0")
         return float(value)
 
