@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from phasegate.interop.result import Row, UnreadableResultError, measurement, measurements_of, positive
+from phasegate.interop.result import Row, UnreadableResultError, count_of, measurement, measurements_of, positive
 from phasegate.interop.serving_lists import workload_name
 from phasegate.session import Measurement, Session
 
@@ -84,34 +84,33 @@ def read_summary(document: Mapping[str, Any], source: str, session_id: str) -> S
     config = document.get("input_config")
     spec = {"concurrency": _find(config, "concurrency"), "rate": _find(config, "request_rate")}
     name = workload_name("aiperf", spec)
-    failed = _error_count(document)
+    failed = _error_count(document, source)
     found: list[Measurement] = []
     for ours, theirs in _NAMES.items():
         block = document.get(theirs)
         if isinstance(block, dict):
             median = _seconds(block, f"{source}: {theirs}", "p50")
-            sent = _count(block.get("count"), document) + failed
+            sent = _succeeded(block, document, source) + failed
             found.append(measurement(name, ours, (median,), requests=sent, failed=failed, spec=spec))
     if not found:
         raise UnreadableResultError(f"{source}: none of {', '.join(_NAMES.values())} in it; nothing was measured")
     return Session(session_id, str(document.get("start_time", "")), tuple(found), client={"tool": "aiperf"})
 
 
-def _count(count: Any, document: Mapping[str, Any]) -> int:
-    if isinstance(count, int):
-        return count
+def _succeeded(block: Mapping[str, Any], document: Mapping[str, Any], source: str) -> int:
+    """Requests behind a metric: its own count (schema 1.1 and later), or the run's."""
+    if "count" in block:
+        return count_of(block["count"], f"{source}: count")
     requests = document.get("request_count")
-    return int(requests["avg"]) if isinstance(requests, dict) and "avg" in requests else 1
+    return count_of(requests.get("avg"), f"{source}: request_count") if isinstance(requests, dict) else 1
 
 
-def _error_count(document: Mapping[str, Any]) -> int:
-    block = document.get("error_request_count")
-    if isinstance(block, dict) and isinstance(block.get("avg"), (int, float)):
-        return int(block["avg"])
-    summary = document.get("error_summary")
-    if not isinstance(summary, list):
-        return 0
-    return sum(row["count"] for row in summary if isinstance(row, dict) and isinstance(row.get("count"), int))
+def _error_count(document: Mapping[str, Any], source: str) -> int:
+    block, summary = document.get("error_request_count"), document.get("error_summary")
+    if isinstance(block, dict):
+        return count_of(block.get("avg"), f"{source}: error_request_count")
+    rows = summary if isinstance(summary, list) else []
+    return sum(count_of(row.get("count"), f"{source}: error_summary") for row in rows if isinstance(row, dict))
 
 
 def _find(config: Any, key: str) -> Any:

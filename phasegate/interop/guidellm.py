@@ -64,8 +64,10 @@ def _rows(benchmark: Mapping[str, Any], where: str) -> list[Row]:
     if not isinstance(requests, dict) or not isinstance(requests.get("successful"), list):
         raise UnreadableResultError(f"{where}: no single requests in it; write benchmarks.json with all requests kept")
     rows = [_row(request, f"{where}: request {n}") for n, request in enumerate(requests["successful"], start=1)]
-    errored = requests.get("errored")
-    return rows + [Row(failed=True) for _ in errored or ()]
+    errored = requests.get("errored") or []
+    if not isinstance(errored, list):
+        raise UnreadableResultError(f"{where}: errored must be a list of requests")
+    return rows + [Row(failed=True)] * len(errored)
 
 
 def _row(request: Any, where: str) -> Row:

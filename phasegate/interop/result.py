@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from phasegate.gate.facts import facts_of
 from phasegate.session import Measurement
+
+LARGEST = 1e15
+"""No span in any unit of time is longer; what is, is no measurement."""
 
 
 class UnreadableResultError(ValueError):
@@ -88,9 +90,21 @@ def positive(value: Any, where: str) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise UnreadableResultError(f"{where}: {value!r} is not a number")
-    if not (math.isfinite(value) and value > 0):
+    # A whole number may be too large to be a float at all.
+    if not 0 < value < LARGEST:
         raise UnreadableResultError(f"{where}: {value!r} is no measurement; it must be finite and above 0")
     return float(value)
+
+
+def count_of(value: Any, where: str) -> int:
+    """A number of requests, which some tools write with a decimal point.
+
+    Raises:
+        UnreadableResultError: not a whole number of at least 0.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < LARGEST or value % 1:
+        raise UnreadableResultError(f"{where}: {value!r} is not a number of requests")
+    return int(value)
 
 
 def number_list(document: Mapping[str, Any], key: str, length: int, source: str) -> list[Any]:

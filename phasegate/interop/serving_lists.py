@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from phasegate.interop.result import Row, UnreadableResultError, number_list
+from phasegate.interop.result import Row, UnreadableResultError, number_list, positive
 
 
 def rows_of(document: Mapping[str, Any], source: str, remedy: str) -> list[Row]:
@@ -40,9 +40,9 @@ def _row(ttft: Any, gaps: Any, length: Any, error: Any, where: str) -> Row:
         return Row(failed=True)
     if not isinstance(gaps, list) or not all(isinstance(gap, (int, float)) for gap in gaps):
         raise UnreadableResultError(f"{where}: itls must be a list of gaps in seconds")
-    span = float(sum(gaps))
+    first, span = positive(ttft, f"{where}: ttft"), float(sum(gaps))
     decodes = isinstance(length, int) and length >= 2 and span > 0
-    return Row(ttft=ttft, tpot=span / (length - 1) if decodes else None, e2el=ttft + span)
+    return Row(ttft=first, tpot=span / (length - 1) if decodes else None, e2el=first + span)
 
 
 def workload_name(tool: str, parts: Mapping[str, Any]) -> str:
