@@ -1,8 +1,10 @@
 """Which phase decides a workload: from the baseline and its objectives, never from the candidate.
 
-With objectives, the phase with the least headroom (limit / what the baseline attains) binds: it breaks its promise
-first. Without, the phase that takes most of a request's time binds, by ``e2el = ttft + (n - 1) tpot``: prefill's share
-is ttft / e2el. Where neither takes 60 %, both bind, so that a share near a half does not decide by chance.
+Where objectives speak of both phases, the one with the least headroom (limit / what the baseline attains) binds: it
+breaks its promise first. Without objectives the phase that takes most of a request's time binds, by
+``e2el = ttft + (n - 1) tpot``: prefill's share is ttft / e2el. Where neither takes 60 %, both bind, so that a share
+near a half does not decide by chance. An objective on one phase only makes that phase bind as well; it never releases the
+other, or one generous promise would open the gate for the phase that nobody made a promise about.
 """
 
 from __future__ import annotations
@@ -41,20 +43,26 @@ class Binding:
 
 def binding_phase(side: Side, workload: str, policy: Policy) -> Binding:
     """The phase that binds a workload on one side; ask with the baseline's sessions."""
-    return _by_headroom(side, workload, policy) or _by_share(side, workload)
+    share, rooms = _by_share(side, workload), _rooms(side, workload, policy)
+    if not rooms:
+        return share
+    room, phase, text = min(rooms)
+    if {one[1] for one in rooms} == {PREFILL, DECODE}:
+        return Binding(phase, f"{phase} binds: of its objectives {text} has the least headroom ({room:.2f} x)")
+    if share.binds(phase) and share.phase != BOTH:
+        return Binding(phase, f"{share.reason}; {text} has a headroom of {room:.2f} x")
+    return Binding(BOTH, f"both phases gate: {text} speaks of {phase}, and {share.reason}")
 
 
-def _by_headroom(side: Side, workload: str, policy: Policy) -> Binding | None:
-    rooms: list[tuple[float, str, str]] = []
+def _rooms(side: Side, workload: str, policy: Policy) -> list[tuple[float, str, str]]:
+    """(headroom, phase, objective) of every objective of a single phase that was measured."""
+    rooms = []
     for objective in policy.objectives_for(workload):
         facts = policy.facts(objective.metric)
         attained = side.level((workload, objective.metric), objective.percentile)
         if facts is not None and facts.phase in (PREFILL, DECODE) and attained:
             rooms.append((objective.limit / attained, facts.phase, objective.text))
-    if not rooms:
-        return None
-    room, phase, text = min(rooms)
-    return Binding(phase, f"{phase} binds: of its objectives {text} has the least headroom ({room:.2f} x)")
+    return rooms
 
 
 def _by_share(side: Side, workload: str) -> Binding:

@@ -240,4 +240,6 @@ def _headline(verdict: Verdict, gated: Sequence[Finding]) -> str:
 
 def _lever(gated: Sequence[Finding]) -> str:
     phases = {row.phase for row in gated if row.verdict in (Verdict.REGRESSION, Verdict.SLO_BREACH)}
-    return lever_line(phases.pop() if len(phases) == 1 else "both")
+    # A whole request got slower because a phase did: where that phase is known, it is the one to work on.
+    named = phases - {"both"}
+    return lever_line(named.pop() if len(named) == 1 else "both")

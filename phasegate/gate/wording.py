@@ -73,14 +73,16 @@ def weighed_row(
         tolerance_source=question.tolerance_source,
         baseline_value=old,
         candidate_value=new,
-        advice=_advice(verdict),
+        advice=_advice(verdict, row.baseline_count),
         notes=(*(f"{question.name}: {line}" for line in row.warnings), *_outliers(question, candidate, unit)),
     )
 
 
-def _advice(verdict: Verdict) -> str:
+def _advice(verdict: Verdict, baseline_count: int) -> str:
     if verdict is Verdict.REGRESSION:
-        return "see which phase got slower and undo the change, or accept it by recording a new baseline"
+        return "undo the change, or, where it is accepted, record a new baseline"
+    if verdict is Verdict.INCONCLUSIVE and baseline_count < 2:
+        return "record more sessions of the old build with --update-baselines, or compare both servers in one run"
     # The statistics' sentence already says how many more sessions would decide.
     return ""
 

@@ -119,6 +119,15 @@ def test_the_binding_phase_follows_headroom_where_objectives_are_given() -> None
     assert "prefill binds" in result.binding["chat[in=64,out=32]"]
 
 
+def test_an_objective_on_one_phase_never_releases_the_other() -> None:
+    """Decode takes 93 % of a chat request; a promise about prefill makes prefill gate too, not instead."""
+    policy = Policy(slos=objectives("ttft:p50:9s"))
+    assert "both phases gate" in judge(BASELINE, SAME, policy).binding["chat[in=64,out=32]"]
+    assert judge(BASELINE, build(3, 5, {("chat", "tpot"): 1.2}, start=100), policy).verdict is Verdict.REGRESSION
+    policy = Policy(slos=objectives("tpot:p50:9s"))
+    assert judge(BASELINE, SAME, policy).binding["chat[in=64,out=32]"].startswith("decode binds")
+
+
 def test_the_candidate_never_decides_what_binds() -> None:
     """A candidate whose prefill exploded would be bound by it; the baseline's decode gates, and a flip is said."""
     result = judge(BASELINE, build(3, 5, {("chat", "ttft"): 100.0}, start=100), Policy())
