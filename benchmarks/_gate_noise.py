@@ -2,8 +2,8 @@
 
 A session's log latency is the workload's level, plus what the whole host did (AR(1) from session to session, shared by
 all workloads and by the sentinel), plus what this session did to this workload alone. Requests vary around that, each a
-little like the one before. One session in fifty is bad: a neighbour slows each of its measurements with chance one half,
-by a tenth to a half.
+little like the one before. One session in fifty is bad: a neighbour slows each of its measurements with chance one
+half, by a tenth to a half.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Noise:
     bad_sessions: float = 0.02
 
 
-SERVER = Noise("server", host=(0.012, 0.007), own=(0.010, 0.005), request=(0.030, 0.023))
+SERVER = Noise("server", host=(0.010, 0.008), own=(0.008, 0.004), request=(0.030, 0.023))
 """Assumed for a server on a host of its own."""
 
 SMALL_HOST = Noise("small-host", host=(0.0035, 0.011), own=(0.0035, 0.011), request=(0.006, 0.023))

@@ -43,7 +43,7 @@ def asv(baseline: Floats, candidate: Floats) -> Flags:
 
 
 def criterion(baseline: Floats, candidate: Floats) -> Flags:
-    """criterion.rs: t-test at 0.05 against the last run, and the 95 % interval of the change of the mean above the noise
+    """criterion.rs: t-test at 0.05 against the last run, and the 95 % interval of the mean's change above its noise
     threshold of 1 %. The interval is normal instead of bootstrapped."""
     last = baseline[-1]
     n = last.shape[1]
@@ -67,3 +67,6 @@ RULES: dict[str, Callable[[Floats, Floats], Flags]] = {
     "asv continuous": asv,
     "criterion": criterion,
 }
+
+WHOLE_BASELINE = ("Mann-Whitney on requests", "Bencher t-test 0.99")
+"""Rules that look at every stored session; the others look at the last one."""

@@ -33,8 +33,9 @@ from phasegate.stats.compare_types import (
     check_values,
 )
 from phasegate.stats.moderated import NOTHING_KNOWN, Prior, fit_prior, moderate
-from phasegate.stats.sentinel import Adjusted, adjust, coefficients
+from phasegate.stats.sentinel import NO_RELATION, Adjusted, adjust, relations
 from phasegate.stats.together import moved_together
+from phasegate.stats.winsor import winsorised
 
 __all__ = [
     "CompareSettings",
@@ -95,7 +96,7 @@ def _check(comparisons: Sequence[StoredComparison]) -> None:
 def _weigh_group(members: Sequence[StoredComparison], settings: CompareSettings) -> list[Weighed]:
     """The evidence of all comparisons of one metric."""
     prepared = _prepare(members)
-    correlation = shared_correlation([one.adjusted.baseline for one in prepared])
+    correlation = shared_correlation([winsorised(one.adjusted.baseline)[0] for one in prepared])
     own = [_own_variance(one.adjusted, correlation) for one in prepared]
     known = [(variance, df) for variance, df in own if df > 0.0]
     prior = fit_prior([variance for variance, _ in known], [df for _, df in known])
@@ -115,10 +116,10 @@ def _prepare(members: Sequence[StoredComparison]) -> list[_Prepared]:
         for side in logs
     ]
     prepared = []
-    for one, side, coefficient in zip(members, logs, coefficients(pairs), strict=True):
+    for one, side, relation in zip(members, logs, relations(pairs), strict=True):
         adjusted = Adjusted(side["baseline"], side["candidate"])
-        if coefficient > 0.0:
-            adjusted = adjust(**side, coefficient=coefficient)
+        if relation != NO_RELATION:
+            adjusted = adjust(**side, relation=relation)
         prepared.append(_Prepared(one, adjusted))
     return prepared
 
@@ -136,10 +137,9 @@ def _side_logs(one: StoredComparison) -> Mapping[str, Logs]:
 
 def _own_variance(adjusted: Adjusted, correlation: float) -> tuple[float, float]:
     variance, df = own_variance(adjusted.baseline, correlation)
-    if adjusted.coefficient > 0.0 and df > 1.0:
-        # The coefficient was fitted to the same sessions.
-        return variance * df / (df - 1.0), df - 1.0
-    return variance, df
+    # The coefficient was fitted to the same sessions.
+    left = max(1.0, df - adjusted.relation.uncertainty)
+    return (variance * df / left, left) if df > 1.0 else (variance, df)
 
 
 def _noise(variance: float, df: float, prior: Prior, correlation: float) -> Noise:

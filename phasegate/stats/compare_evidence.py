@@ -77,7 +77,7 @@ def own_variance(logs: Logs, correlation: float) -> tuple[float, float]:
     k = logs.size
     if k < 2:
         return 0.0, 0.0
-    pulled, _ = winsorised(logs, DEVIATION_FLOOR)
+    pulled, _ = winsorised(logs)
     variance = unbiased(float(pulled.var(ddof=1)), k, correlation)
     return max(variance, DEVIATION_FLOOR**2), degrees_of_freedom(k, correlation)
 
@@ -99,7 +99,7 @@ def weigh(baseline: Logs, candidate: Logs, noise: Noise, *, leverage: float, con
         candidate: logs, at least one.
     """
     k, m = baseline.size, candidate.size
-    before = float(winsorised(baseline, DEVIATION_FLOOR)[0].mean()) if k else 0.0
+    before = float(winsorised(baseline)[0].mean()) if k else 0.0
     pulled, far = winsorised(candidate, noise.deviation)
     d = float(pulled.mean()) - before
     error = noise.deviation * spread_factor(k, m, noise.correlation, leverage)

@@ -36,6 +36,7 @@ from phasegate.stats.moderated import NOTHING_KNOWN, Prior, fit_prior, moderate
 from phasegate.stats.paired_checks import flip_p, signed_rank_p
 from phasegate.stats.power import upper_tail
 from phasegate.stats.together import moved_together
+from phasegate.stats.winsor import winsorised
 
 Logs = NDArray[np.float64]
 
@@ -145,7 +146,7 @@ def _check(one: PairedComparison) -> None:
 
 def _weigh_group(members: Sequence[PairedComparison], settings: CompareSettings) -> list[Weighed]:
     differences = [_differences(one) for one in members]
-    correlation = shared_correlation(differences, least=0.0)
+    correlation = shared_correlation([winsorised(one)[0] for one in differences], least=0.0)
     own = [own_variance(one, correlation) for one in differences]
     known = [(variance, df) for variance, df in own if df > 0.0]
     prior = fit_prior([variance for variance, _ in known], [df for _, df in known])

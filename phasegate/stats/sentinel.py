@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasegate.stats.power import upper_tail
-from phasegate.stats.winsor import winsorised
+from phasegate.stats.winsor import robust_scale, winsorised
 
 Logs = NDArray[np.float64]
 
@@ -31,62 +31,101 @@ SCALE_FLOOR = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
+class Relation:
+    """How a metric follows the sentinel.
+
+    Attributes:
+        coefficient: how much of the sentinel's log to subtract; 0 where nothing is.
+        uncertainty: how much of a single comparison's noise stands in the coefficient's error: 1 where it was fitted
+            to that comparison alone, less where several comparisons averaged their noise away.
+    """
+
+    coefficient: float = 0.0
+    uncertainty: float = 0.0
+
+
+NO_RELATION = Relation()
+
+
+@dataclass(frozen=True, slots=True)
 class Adjusted:
     """A comparison's logs with the host's part taken out.
 
     Attributes:
         baseline, candidate: logs, one per session.
-        coefficient: how much of the sentinel was subtracted; 0 where none was.
+        relation: what was subtracted.
         leverage: what the uncertain coefficient adds to the variance of the difference, in units of one session's
             variance.
     """
 
     baseline: Logs
     candidate: Logs
-    coefficient: float = 0.0
+    relation: Relation = NO_RELATION
     leverage: float = 0.0
 
 
-def coefficients(pairs: Sequence[tuple[Logs, Logs] | None]) -> list[float]:
-    """How much of the sentinel to subtract, for comparisons of one metric.
+def relations(pairs: Sequence[tuple[Logs, Logs] | None]) -> list[Relation]:
+    """How the comparisons of one metric follow the sentinel, from their baseline sessions.
 
     Args:
-        pairs: (metric, sentinel) logs of each comparison's baseline sessions; None where it has no sentinel.
+        pairs: (metric, sentinel) logs of each comparison, one value per session; None where it has no sentinel.
     """
-    usable = [pair for pair in pairs if pair is not None and pair[0].size >= LEAST_SESSIONS]
-    if not usable:
-        return [0.0] * len(pairs)
-    # One coefficient for the metric: what slows one prefill by a tenth slows another by about a tenth.
-    cross = total = own = 0.0
-    for metric, reference in usable:
-        y, _ = winsorised(metric, 0.0)
-        z, _ = winsorised(reference, 0.0)
-        y, z = y - y.mean(), z - z.mean()
-        cross += float(y @ z)
-        total += float(z @ z)
-        own += float(y @ y)
+    together: dict[bytes, list[int]] = {}
+    for index, pair in enumerate(pairs):
+        if pair is not None and pair[0].size >= LEAST_SESSIONS:
+            together.setdefault(pair[1].tobytes(), []).append(index)
+    found = [NO_RELATION] * len(pairs)
+    for key, members in together.items():
+        metrics = [pair[0] for pair in (pairs[index] for index in members) if pair is not None]
+        reference = np.frombuffer(key, dtype=np.float64)
+        relation = _relation(metrics, reference)
+        for index in members:
+            found[index] = relation
+    return found
+
+
+def _relation(metrics: Sequence[Logs], reference: Logs) -> Relation:
+    """One coefficient for comparisons that were measured in the same sessions.
+
+    What slows one prefill by a tenth slows another by about a tenth; their average shows that best, free of what
+    befell single ones. The comparisons share their sessions, so their number adds nothing to the degrees of freedom.
+    """
+    z, _ = winsorised(reference)
+    z = z - z.mean()
+    each = [winsorised(metric)[0] for metric in metrics]
+    each = [one - one.mean() for one in each]
+    average = np.mean(each, axis=0)
+    cross, total, own = float(average @ z), float(z @ z), float(average @ average)
     if total <= 0.0 or own <= 0.0 or cross <= 0.0:
-        return [0.0] * len(pairs)
+        return NO_RELATION
     explained = min(cross * cross / (total * own), 1.0 - 1e-9)
-    # The comparisons of a session share its host, so their number does not multiply the evidence.
-    df = min(metric.size for metric, _ in usable) - 2
-    evidence = explained * df / (1.0 - explained)
-    shrunk = min(1.0, cross / total) * max(0.0, 1.0 - 1.0 / evidence)
-    return [shrunk if pair is not None and pair[0].size >= LEAST_SESSIONS else 0.0 for pair in pairs]
+    evidence = explained * (z.size - 2) / (1.0 - explained)
+    shrinkage = max(0.0, 1.0 - 1.0 / evidence)
+    slope = cross / total
+    left = float(np.mean([np.sum((one - slope * z) ** 2) for one in each]))
+    left_of_average = float(np.sum((average - slope * z) ** 2))
+    uncertainty = min(1.0, left_of_average / left) if left > 0.0 else 1.0
+    return Relation(min(1.0, slope) * shrinkage, shrinkage**2 * uncertainty)
 
 
 def adjust(
-    baseline: Logs, candidate: Logs, baseline_sentinel: Logs, candidate_sentinel: Logs, coefficient: float
+    baseline: Logs, candidate: Logs, baseline_sentinel: Logs, candidate_sentinel: Logs, relation: Relation
 ) -> Adjusted:
-    """Subtract the sentinel from both sides; all logs, one per session."""
-    centre = float(baseline_sentinel.mean())
-    spread = float(((baseline_sentinel - centre) ** 2).sum())
-    moved = float(candidate_sentinel.mean()) - centre
+    """Subtract the sentinel from both sides; all logs, one per session.
+
+    Single sessions in which the sentinel stands far off are pulled in: whatever befell it there need not have
+    befallen the metric.
+    """
+    before, _ = winsorised(baseline_sentinel)
+    now, _ = winsorised(candidate_sentinel, robust_scale(baseline_sentinel))
+    centre = float(before.mean())
+    spread = float(((before - centre) ** 2).sum())
+    moved = float(now.mean()) - centre
     return Adjusted(
-        baseline - coefficient * (baseline_sentinel - centre),
-        candidate - coefficient * (candidate_sentinel - centre),
-        coefficient,
-        moved * moved / spread if spread > 0.0 else 0.0,
+        baseline - relation.coefficient * (before - centre),
+        candidate - relation.coefficient * (now - centre),
+        relation,
+        relation.uncertainty * moved * moved / spread if spread > 0.0 else 0.0,
     )
 
 
@@ -97,7 +136,7 @@ def host_shift(reference: Logs, candidate_reference: Logs, least: float) -> floa
     """
     if reference.size < 2 or candidate_reference.size == 0:
         return None
-    before, _ = winsorised(reference, 0.0)
+    before, _ = winsorised(reference)
     scale = max(float(before.std(ddof=1)), SCALE_FLOOR)
     moved = float(np.median(candidate_reference) - np.median(reference))
     beyond = abs(moved) / (scale * math.sqrt(1.0 + 1.0 / reference.size))

@@ -1,15 +1,22 @@
-"""Values far from their fellows are pulled in to a limit, so that one bad session cannot decide anything alone."""
+"""Values far from their fellows are pulled in, so that one bad session can neither shift a mean nor widen a spread."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-LIMIT = 3.0
-"""Robust standard deviations from the median at which a value is pulled in: of normal values one in 370 lies beyond."""
+LIMIT = 3.5
+"""A value this many robust deviations from the median is far off (Iglewicz and Hoaglin 1993 recommend 3.5)."""
+
+PULLED_TO = 1.5
+"""Robust deviations at which a far value is put, on its own side. At the limit itself one of eight values would double
+the variance, and the comparison would lose its power to a single bad session of the baseline."""
 
 LEAST_VALUES = 5
 """Below 5 values their own spread cannot tell a bad one from noise."""
+
+SCALE_FLOOR = 1e-3
+"""Least robust deviation, as a log ratio: differences of a tenth of a percent are never called far."""
 
 _MAD_TO_SIGMA = 1.4826
 
@@ -23,17 +30,18 @@ def robust_scale(values: NDArray[np.float64]) -> float:
     return float(_MAD_TO_SIGMA * n / (n - 0.8) * np.median(np.abs(values - np.median(values))))
 
 
-def winsorised(values: NDArray[np.float64], least_scale: float) -> tuple[NDArray[np.float64], int]:
-    """The values with far ones pulled in to `LIMIT` scales from the median, and how many were.
+def winsorised(values: NDArray[np.float64], known_scale: float = 0.0) -> tuple[NDArray[np.float64], int]:
+    """The values with far ones pulled in, and how many were.
 
     Args:
         values: n logs, one per session or block; unchanged.
-        least_scale: a standard deviation known otherwise; with fewer than `LEAST_VALUES` values it is all there is,
-            and 0 then leaves them as they are.
+        known_scale: a standard deviation known from elsewhere, 0 for none. With fewer than `LEAST_VALUES` values it is
+            all there is, and without it they stay as they are.
     """
-    scale = least_scale if values.size < LEAST_VALUES else max(least_scale, robust_scale(values))
+    scale = known_scale if values.size < LEAST_VALUES else max(known_scale, robust_scale(values), SCALE_FLOOR)
     if scale <= 0.0 or values.size < 3:
         return values, 0
     middle = np.median(values)
-    pulled = np.clip(values, middle - LIMIT * scale, middle + LIMIT * scale)
-    return pulled, int(np.count_nonzero(pulled != values))
+    far = np.abs(values - middle) > LIMIT * scale
+    pulled = np.where(far, middle + PULLED_TO * scale * np.sign(values - middle), values)
+    return pulled, int(np.count_nonzero(far))
