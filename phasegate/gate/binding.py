@@ -3,8 +3,8 @@
 Where objectives speak of both phases, the one with the least headroom (limit / what the baseline attains) binds: it
 breaks its promise first. Without objectives the phase that takes most of a request's time binds, by
 ``e2el = ttft + (n - 1) tpot``: prefill's share is ttft / e2el. Where neither takes 60 %, both bind, so that a share
-near a half does not decide by chance. An objective on one phase only makes that phase bind as well; it never releases the
-other, or one generous promise would open the gate for the phase that nobody made a promise about.
+near a half does not decide by chance. An objective on one phase only makes that phase bind as well; it never releases
+the other, or one generous promise would open the gate for the phase that nobody made a promise about.
 """
 
 from __future__ import annotations
