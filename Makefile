@@ -14,7 +14,7 @@ help:
 	@echo "make format  format the code"
 
 perf: $(STAMP)
-	"$(BIN)/python" -m pytest perf_tests $(PERF_ARGS)
+	"$(BIN)/python" -m pytest perf_tests --missing-baseline skip $(PERF_ARGS)
 
 test: lint types unit
 

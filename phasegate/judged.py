@@ -16,6 +16,9 @@ class Judged(Failed):
         word: ``FAIL`` for a broken law, else one of the verdicts, such as ``INCONCLUSIVE`` or ``INVALID_RUN``.
     """
 
+    # As pytest's own outcomes do: reports then say "Judged: ..." without a module path.
+    __module__ = "builtins"
+
     def __init__(self, word: str, reason: str) -> None:
         super().__init__(f"{word}: {reason}", pytrace=False)
         self.word = word

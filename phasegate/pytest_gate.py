@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 UPDATE_SESSIONS = 8
 """Sessions of an update where the user names no number: enough to find 5 % of decode with a sentinel or in pairs."""
 
+ITEMS = ("ttft", "tpot")
+"""Metrics with an item of their own for every cell."""
+
 
 @dataclass
 class PytestGate:
@@ -70,10 +73,14 @@ class PytestGate:
             raise NotJudged("ADVISORY", "informs only: the other phase binds this workload")
 
     def judge_whole(self) -> None:
-        """End the item as the run as a whole says: coverage, comparability, objectives."""
+        """End the item as the rows say that no other item speaks for: coverage, whole requests, comparability."""
         result = self._measured().result
-        known = {cell.label for one in self.state.workloads.values() for cell in one.cells}
-        elsewhere = [row for row in result.findings if row.gated and row.workload not in known]
+        known = {
+            (cell.label, metric) for one in self.state.workloads.values() for cell in one.cells for metric in ITEMS
+        }
+        elsewhere = [
+            row for row in result.findings if row.gated and (row.workload, row.metric.split(":")[0]) not in known
+        ]
         for row in elsewhere:
             if not row.verdict.green:
                 self._end(row.verdict, _sentence(row))
