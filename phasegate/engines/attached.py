@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from phasegate.engines.ask import AskError, ask, root_of, without_userinfo
+from phasegate.engines.ask import (
+    AskError,
+    address_problem,
+    ask,
+    key_problem,
+    root_of,
+    tell,
+    without_userinfo,
+)
 from phasegate.engines.base import EngineError
 from phasegate.engines.detect import detect
 from phasegate.engines.identity import ServerIdentity
@@ -68,6 +77,10 @@ class AttachedEngine:
         Raises:
             EngineError: nobody answers there, the key is wrong, or the model is not there; with the remedy.
         """
+        problem = address_problem(self._base_url) or key_problem(self._api_key)
+        if problem:
+            where = "OPENAI_API_KEY" if "key" in problem else f"base URL {without_userinfo(self._base_url)!r}"
+            raise EngineError(f"{where}: {problem}")
         listed = self._models()
         if self._model is None:
             if listed is None or len(listed) != 1:
@@ -82,25 +95,31 @@ class AttachedEngine:
         try:
             answer = ask(f"{self._base_url}/models", api_key=self._api_key)
         except AskError as error:
-            raise_or_none = self._explain(error)
-            if raise_or_none is not None:
-                raise raise_or_none from None
-            return None
+            problem = self._problem(error)
+            if problem is None:
+                return None
+            raise EngineError(f"{self._where()}: {problem}") from None
         entries = answer.get("data") if isinstance(answer, dict) else None
         if not isinstance(entries, list):
             return None
         return [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
 
-    def _explain(self, error: AskError) -> EngineError | None:
-        """The user's line for a model list that did not come; None where a server may do without one."""
-        if error.status in (401, 403):
-            return EngineError(f"{self._where()}: the key was refused (HTTP {error.status}); check OPENAI_API_KEY")
-        if error.status is None:
-            return EngineError(
-                f"{self._where()}: no server answers there ({error}); start it, or check --perf-base-url"
-            )
-        if error.status == 404 and not self._base_url.endswith("/v1") and self._answers_below_v1():
-            return EngineError(f"{self._where()}: nothing there; the API is at {self._base_url}/v1")
+    def _problem(self, error: AskError) -> str | None:
+        """Why a model list did not come, and the remedy; None where a server may well do without one."""
+        status = error.status
+        if not error.answered:
+            return f"no server answers there ({error}); start it, or check --perf-base-url"
+        if status in (401, 403):
+            return f"the key was refused (HTTP {status}); check OPENAI_API_KEY"
+        if status is not None and 300 <= status < 400:
+            return f"it redirects (HTTP {status}), which a measurement does not follow; give the final address"
+        if status is not None and status >= 500:
+            return f"the server is not ready (HTTP {status}); wait until it has loaded its model, or look at its log"
+        # What is left has no model list here: a wrong path, another kind of server, or one that never lists.
+        if not self._base_url.endswith("/v1") and self._answers_below_v1():
+            return f"no API there; it is at {self._where()}/v1"
+        if status is None:
+            return f"something answers there, but not an OpenAI-style API ({error}); check --perf-base-url"
         return None
 
     def _answers_below_v1(self) -> bool:
@@ -124,8 +143,6 @@ class AttachedEngine:
         if self._identity is None:
             found = detect(self._base_url, self.model, self._api_key)
             if self._hardware is not None:
-                from dataclasses import replace
-
                 found = replace(
                     found, hardware=self._hardware, sources={**found.sources, "hardware": "--perf-hardware"}
                 )
@@ -134,14 +151,14 @@ class AttachedEngine:
 
     def reset_prefix_cache(self) -> bool:
         """Empty the prefix cache where the engine has a door for it."""
-        path = profile_for(self.identity()).reset_path
-        if path is None:
-            return False
+        server = self.identity()
+        paths = profile_for(server).reset_paths(server.settings)
         try:
-            ask(root_of(self._base_url) + path, api_key=self._api_key, body={})
+            for path in paths:
+                tell(root_of(self._base_url) + path, api_key=self._api_key)
         except AskError:
             return False
-        return True
+        return bool(paths)
 
     def tokenize(self, text: str) -> int | None:
         """Tokens of a text where the engine has ``/tokenize``."""

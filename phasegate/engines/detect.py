@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
-from phasegate.engines.ask import AskError, ask, root_of
+from phasegate.engines.ask import AskError, ask, root_of, server_header
 from phasegate.engines.identity import UNKNOWN, ServerIdentity
 
 HOSTED = {"api.openai.com": "openai"}
@@ -33,11 +34,11 @@ class _Server:
 
 def detect(base_url: str, model: str, api_key: str | None = None) -> ServerIdentity:
     """What the server tells about itself; unknown stays unknown. Never raises for a silent server."""
-    host = base_url.split("://", 1)[-1].split("/", 1)[0].split(":", 1)[0]
+    host = urlsplit(base_url).hostname or ""
     if host in HOSTED:
         return ServerIdentity(HOSTED[host], UNKNOWN, model, sources={"engine": "the address"})
     server = _Server(root_of(base_url), base_url.rstrip("/"), model, api_key)
-    for look in (_by_props, _by_version, _by_server_info, _by_models):
+    for look in (_by_props, _by_version, _by_server_info, _by_models, _by_header):
         found = look(server)
         if found is not None:
             return found
@@ -103,6 +104,13 @@ def _by_models(server: _Server) -> ServerIdentity | None:
     known = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama.cpp", "phasegate-simulator": "phasegate-simulator"}
     engine = known.get(_owner(server) or "")
     return None if engine is None else ServerIdentity(engine, UNKNOWN, server.model, sources={"engine": "/v1/models"})
+
+
+def _by_header(server: _Server) -> ServerIdentity | None:
+    """The ``Server`` header: llama.cpp sends it even where ``/props`` is closed; others name their web library."""
+    if server_header(f"{server.base_url}/models", api_key=server.api_key).lower() != "llama.cpp":
+        return None
+    return ServerIdentity("llama.cpp", UNKNOWN, server.model, sources={"engine": "the Server header"})
 
 
 def _owner(server: _Server) -> str | None:

@@ -19,40 +19,25 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from phasegate.engines.ask import AskError, ask
+from phasegate.engines.ask import AskError, ask, tell
 from phasegate.engines.base import EngineError
+from phasegate.engines.cores import client_cores, engine_cores, start_cores
 from phasegate.engines.detect import detect
 from phasegate.engines.embedded_config import EmbeddedConfig
 from phasegate.engines.generated.store import ensure_model
 from phasegate.engines.generated.vocabulary import vocabulary
 from phasegate.engines.identity import ServerIdentity, this_hardware, this_host
+from phasegate.engines.profile import profile_named
 
 START_SECONDS = 60.0
 """Longest wait for a server to be ready; it takes 0.3 s on a generated model."""
 
 STOP_SECONDS = 3.0
 
-_LAST_LINES = 3
-"""How many of the log's last lines an error quotes."""
+LAST_LINES = 2
+"""How many lines of the log an error quotes."""
 
-
-def engine_cores() -> list[int]:
-    """The cores of the engine: the first of those this process may use; empty where there is only one."""
-    allowed = _allowed_cores()
-    return allowed[:1] if len(allowed) > 1 else []
-
-
-def client_cores() -> list[int]:
-    """The cores of the client: all but the engine's; empty where there is only one."""
-    return _allowed_cores()[1:]
-
-
-_START_CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-
-
-def _allowed_cores() -> list[int]:
-    """The cores this process had when it started: the client narrows its own later."""
-    return _START_CORES
+__all__ = ["EmbeddedEngine", "client_cores", "engine_cores"]
 
 
 class EmbeddedEngine:
@@ -128,10 +113,12 @@ class EmbeddedEngine:
                 "the embedded engine needs the package xllamacpp, which is not installed: "
                 "pip install 'phasegate[local]', or measure a running server with --perf-base-url"
             )
+        self.stop()
         settings = {
             "path": str(self._weights()),
             "alias": self.model,
-            "cores": engine_cores() if self.config.pinned else [],
+            # Without cores of its own it gets all of them: this process may have narrowed what children inherit.
+            "cores": self._own_cores() or start_cores(),
             "params": self.config.params(),
         }
         if self.log_path is None:
@@ -141,9 +128,18 @@ class EmbeddedEngine:
         self._process = _spawn(settings, self.log_path)
         try:
             self._address = self._ready()
+            ask(f"{self._address}/health")
+        except AskError as error:
+            self.stop()
+            raise EngineError(f"the embedded engine started but does not answer ({error}){self._log_end()}") from None
         except BaseException:
             self.stop()
             raise
+
+    def _own_cores(self) -> list[int]:
+        """The cores that only the engine uses; empty where it is not pinned or there are too few."""
+        threads = max(self.config.threads, self.config.threads_batch or 1)
+        return engine_cores(threads) if self.config.pinned else []
 
     def _weights(self) -> Path:
         """The GGUF file of the configured model."""
@@ -167,14 +163,20 @@ class EmbeddedEngine:
                 answer: dict[str, Any] = json.loads(line) if line.strip() else {}
                 if "address" in answer:
                     return str(answer["address"]).rstrip("/")
-                raise EngineError(f"the embedded engine did not start: {answer.get('error') or self._last_words()}")
-        raise EngineError(f"the embedded engine was not ready after {START_SECONDS:g} s; its log: {self.log_path}")
+                process.wait(STOP_SECONDS)
+                raise EngineError(
+                    f"the embedded engine did not start: {answer.get('error', 'it ended')}{self._log_end()}"
+                )
+        raise EngineError(f"the embedded engine was not ready after {START_SECONDS:g} s{self._log_end()}")
 
-    def _last_words(self) -> str:
+    def _log_end(self) -> str:
+        """What the log says last, and where it is, for the end of a message."""
         assert self.log_path is not None
-        lines = self.log_path.read_text(encoding="utf-8", errors="replace").split("\n")
-        last = "; ".join(line.strip() for line in lines if line.strip()) if lines else ""
-        return f"{last[-300:] or 'it said nothing'} (log: {self.log_path})"
+        text = self.log_path.read_text(encoding="utf-8", errors="replace")
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        # Lines of the level "error" say more than the goodbyes that may follow them.
+        last = " / ".join(([line for line in lines if " E " in line[:20]] or lines)[-LAST_LINES:])
+        return f"; its log says: {last[-300:] or '(empty)'} ({self.log_path})"
 
     def stop(self) -> None:
         """End the server; safe to call twice."""
@@ -199,9 +201,7 @@ class EmbeddedEngine:
     def identity(self) -> ServerIdentity:
         """What the server tells, with the settings and the host that are known here."""
         told = detect(self.base_url, self.model)
-        settings = {**told.settings, **self.config.settings()}
-        if settings["pinned"] and not engine_cores():
-            settings["pinned"] = False
+        settings = {**told.settings, **self.config.settings(), "pinned": bool(self._own_cores())}
         model = self.config.spec().file_name if self.config.model == "generated" else self.model
         return ServerIdentity(
             engine=told.engine,
@@ -221,11 +221,11 @@ class EmbeddedEngine:
         )
 
     def reset_prefix_cache(self) -> bool:
-        """Erase every slot's cache; False where the server was built without that door."""
+        """Erase every slot's cache; False where the server refuses."""
         root = self.base_url.removesuffix("/v1")
         try:
-            for slot in range(self.config.n_parallel):
-                ask(f"{root}/slots/{slot}?action=erase", body={})
+            for path in profile_named("llama.cpp").reset_paths(self.config.settings()):
+                tell(root + path)
         except AskError:
             return False
         return True

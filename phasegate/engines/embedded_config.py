@@ -12,7 +12,11 @@ from phasegate.engines.generated.spec import ModelSpec
 
 KV_TYPES = ("f16", "f32", "bf16", "q8_0", "q4_0")
 FLASH_ATTENTION = ("auto", "on", "off")
+SLOT_CONTEXT = 8192
+"""Tokens of prompt and answer that every slot takes unless ``n_ctx`` says otherwise."""
+
 _SHAPE = ModelSpec()
+_OF_THE_GENERATED_MODEL = ("layers", "feed_forward", "weights", "seed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class EmbeddedConfig:
         threads: threads that decode; one, so that a busy neighbour cannot stop them all.
         threads_batch: threads that prefill; None takes ``threads``.
         n_parallel: slots, that is requests that run at a time.
-        n_ctx: KV cache in tokens, shared by the slots.
+        n_ctx: KV cache in tokens, divided among the slots; None gives each slot `SLOT_CONTEXT`.
         n_batch: prompt tokens between two looks at the other requests (chunked prefill).
         n_ubatch: prompt tokens computed together.
         flash_attn: one of `FLASH_ATTENTION`.
@@ -43,7 +47,7 @@ class EmbeddedConfig:
     threads: int = 1
     threads_batch: int | None = None
     n_parallel: int = 4
-    n_ctx: int = 32_768
+    n_ctx: int | None = None
     n_batch: int = 2048
     n_ubatch: int = 512
     flash_attn: str = field(default="auto", metadata={"choices": FLASH_ATTENTION})
@@ -60,20 +64,37 @@ class EmbeddedConfig:
                 raise EngineError(f"engine setting {one.name}={value}: it must be one of {', '.join(choices)}")
             if isinstance(value, int) and not isinstance(value, bool) and value < 1 and one.name != "seed":
                 raise EngineError(f"engine setting {one.name}={value}: it must be at least 1")
+        self._check_weights()
         try:
             self.spec()
         except ValueError as error:
             raise EngineError(f"engine settings: {error}") from None
 
+    def _check_weights(self) -> None:
+        """Refuse settings of the generated model for other weights, where they would change nothing."""
+        if self.model == "generated":
+            return
+        for one in dataclasses.fields(self):
+            if one.name in _OF_THE_GENERATED_MODEL and getattr(self, one.name) != one.default:
+                raise EngineError(
+                    f"engine setting {one.name}={getattr(self, one.name)}: it shapes the generated model, "
+                    f"and the model is {self.model}; leave one of the two out"
+                )
+
     def spec(self) -> ModelSpec:
         """The generated model these settings ask for."""
         return ModelSpec(seed=self.seed, layers=self.layers, feed_forward=self.feed_forward, weights=self.weights)
+
+    @property
+    def context(self) -> int:
+        """KV cache of all slots together, in tokens."""
+        return self.n_ctx if self.n_ctx is not None else SLOT_CONTEXT * self.n_parallel
 
     def params(self) -> dict[str, Any]:
         """The settings under the names of llama.cpp's parameter structure."""
         return {
             "n_parallel": self.n_parallel,
-            "n_ctx": self.n_ctx,
+            "n_ctx": self.context,
             "n_batch": self.n_batch,
             "n_ubatch": self.n_ubatch,
             "cont_batching": self.cont_batching,
@@ -94,7 +115,7 @@ class EmbeddedConfig:
 
     def settings(self) -> dict[str, Any]:
         """The settings that bear on serving, for the server's identity."""
-        return dataclasses.asdict(self)
+        return {**dataclasses.asdict(self), "n_ctx": self.context}
 
 
 def parse_config(text: str, *, source: str, base: EmbeddedConfig | None = None) -> EmbeddedConfig:

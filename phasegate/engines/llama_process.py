@@ -59,6 +59,8 @@ def _serve(settings: dict[str, Any]) -> Any:
     params.port = 0
     params.ui = False
     params.endpoint_metrics = params.endpoint_props = params.endpoint_slots = True
+    # Opens the door that erases a slot's cache; under a path that is no folder nothing can be saved or loaded.
+    params.slot_save_path = f"{os.devnull}/"
     for name, value in settings["params"].items():
         _set(params, name, value)
     return xllamacpp.Server(params)

@@ -13,12 +13,25 @@ from importlib import resources
 from typing import Any
 
 from phasegate.engines.identity import ServerIdentity
-from phasegate.strict_yaml import Located, SettingsError, list_of, load_mapping, one_of, text
+from phasegate.strict_yaml import Located, SettingsError, list_of, load_mapping, one_of, text, whole_number
+
+SLOT = "$slot"
+"""Stands in a ``reset_path`` for the number of a slot, where every slot is emptied by itself."""
 
 LENGTH = "$output_tokens"
 """Stands in a profile's ``force`` values for the number of output tokens that is wanted."""
 
-_KEYS = ("name", "engines", "limit", "force", "endpoints", "reset_path", "cache_block")
+_KEYS = (
+    "name",
+    "engines",
+    "limit",
+    "force",
+    "endpoints",
+    "reset_path",
+    "cache_block",
+    "include_usage",
+    "reports_cached",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +46,8 @@ class EngineProfile:
         endpoints: endpoints the engine offers.
         reset_path: path below the server's root that empties the prefix cache when posted to, or None.
         cache_block: prompt tokens are cached in blocks of this many.
+        include_usage: whether a stream ends with token counts where they are asked for.
+        reports_cached: whether the counts name cached prompt tokens; None where that is unknown or a matter of flags.
     """
 
     name: str
@@ -42,6 +57,8 @@ class EngineProfile:
     endpoints: tuple[str, ...]
     reset_path: str | None
     cache_block: int
+    include_usage: bool = True
+    reports_cached: bool | None = None
 
     @property
     def length_is_forced(self) -> bool:
@@ -54,6 +71,18 @@ class EngineProfile:
         # /completions never got the newer name of the limit.
         limit = "max_tokens" if endpoint == "completions" else self.limit
         return {limit: output_tokens, **forced}
+
+    def reset_paths(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """The paths to post to for an empty prefix cache; none where there is no way to.
+
+        ``settings`` are the server's own, of which the number of slots may be needed.
+        """
+        if self.reset_path is None:
+            return ()
+        if SLOT not in self.reset_path:
+            return (self.reset_path,)
+        slots = settings.get("total_slots") or settings.get("n_parallel") or 0
+        return tuple(self.reset_path.replace(SLOT, str(slot)) for slot in range(slots))
 
 
 def parse_profile(source_text: str, source: str) -> EngineProfile:
@@ -78,8 +107,16 @@ def parse_profile(source_text: str, source: str) -> EngineProfile:
             "endpoints", list_of(one_of("chat", "completions")), ("chat",), wanted="chat, completions or both"
         ),
         reset_path=given.take("reset_path", text, None, wanted="a path such as /reset_prefix_cache"),
-        cache_block=given.take("cache_block", int, 1, wanted="a whole number"),
+        cache_block=given.take("cache_block", whole_number(1), 1, wanted="a whole number from 1 on"),
+        include_usage=given.take("include_usage", _truth, True, wanted="true or false"),
+        reports_cached=given.take("reports_cached", _truth, None, wanted="true or false"),
     )  # fmt: skip
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
 
 
 def _mapping(value: Any) -> dict[str, Any]:
