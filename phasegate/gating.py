@@ -1,8 +1,8 @@
 """From a lab to a verdict: how many sessions are measured, against what, and in which order.
 
-Stored: a few candidate sessions against those in ``baselines/``; when the first ones already decide for the build it
-ends there, otherwise sessions are added up to a budget fixed beforehand and judged once, at the end. Stopping early
-only ever acquits, so it costs no false alarms.
+Stored: a few candidate sessions against those in ``baselines/``; a comparison that the first ones already acquit ends
+there, the others get more sessions up to a budget fixed beforehand and are judged once, at the end. Stopping early only
+ever acquits, so it costs no false alarms.
 
 Paired: candidate and reference in one sitting, block by block in a random order that treats both alike.
 """
@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from phasegate.baseline.store import BaselineStore
+from phasegate.gate.blocks import ORDER_KEY
 from phasegate.gate.comparable import differing_keys
 from phasegate.gate.judge import Place, judge
 from phasegate.gate.pinned import with_pinned
@@ -89,15 +90,18 @@ def gate_stored(
         return Gated(judge([], [only], policy, place=place), (), (only,))
     first = sit(lab, workloads, fresh=False, say=say)
     candidate, current = [first.session], first.lab
-    for wanted in (sessions,) if sessions is not None else (policy.first_sessions, policy.session_budget):
+    planned = sessions is None
+    for wanted in (policy.first_sessions, policy.session_budget) if sessions is None else (sessions,):
         while len(candidate) < wanted:
             if say is not None:
                 say(f"session {len(candidate) + 1} of {wanted}")
             sitting = sit(current, workloads, say=say)
             candidate.append(sitting.session)
             current = sitting.lab
-        result = judge(baseline, candidate, policy, place=place)
-        if result.verdict.green:
+        result = judge(baseline, candidate, policy, planned=planned, place=place)
+        # Only what is still open is measured again.
+        workloads = [one for one in workloads if any(cell.label in result.needs_more for cell in one.cells)]
+        if not workloads:
             break
     if pinned is None:
         result = with_pinned(result, _against_pins(store, known, candidate, policy))
@@ -145,15 +149,16 @@ def gate_paired(
             lab = labs[side] = labs[side].renewed(restart=False)
             visits[side].append(session_of(lab, [lab.measure(workload) for workload in workloads], None))
         for side, sessions in visits.items():
-            found[side].append(_one_block(sessions, number))
+            found[side].append(_one_block(sessions, number, order))
     result = judge(found["reference"], found["candidate"], policy, paired=True)
     return Gated(result, tuple(found["reference"]), tuple(found["candidate"]))
 
 
-def _one_block(visits: Sequence[Session], number: int) -> Session:
+def _one_block(visits: Sequence[Session], number: int, order: str) -> Session:
     """The visits of one side in one block as a single session."""
     merged = [_merged(parts) for parts in zip(*(visit.measurements for visit in visits), strict=True)]
-    return replace(visits[0], session_id=f"block-{number:03d}", measurements=tuple(merged))
+    client = {**visits[0].client, ORDER_KEY: order}
+    return replace(visits[0], session_id=f"block-{number:03d}", measurements=tuple(merged), client=client)
 
 
 def _merged(parts: Sequence[Measurement]) -> Measurement:

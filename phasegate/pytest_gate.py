@@ -134,7 +134,7 @@ class PytestGate:
             other = stack.enter_context(open_lab(reference, self.state.say))
             other.progress = self.lab.progress
             visits = spread_over_visits(workloads, self.state.opening.requests)
-            return gate_paired(self.lab, other, visits, policy, blocks=option("--perf-blocks"), say=self.state.say)
+            return gate_paired(self.lab, other, visits, policy, blocks=self.state.blocks, say=self.state.say)
 
     def _policy(self) -> Policy:
         return self.state.policy

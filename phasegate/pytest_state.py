@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from phasegate.pytest_gate import PytestGate
     from phasegate.stats.outcome import LawResult
 
+LEAST_BLOCKS = 5
+"""Below 5 blocks their own spread cannot tell a bad one from noise."""
+
 WORKLOADS = Path("fixtures") / "workloads"
 
 
@@ -64,6 +67,7 @@ class PerfState:
     laws: list[tuple[str, LawResult]] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
     policy: Policy = field(default_factory=Policy)
+    blocks: int = 8
     say: Callable[[str], None] = print
     gate: PytestGate | None = None
     lab: Lab | None = None
@@ -77,8 +81,11 @@ class PerfState:
         """
         given = config.getoption("--perf-workloads")
         folder = Path(given) if given else config.rootpath / WORKLOADS
+        blocks = config.getoption("--perf-blocks")
+        if blocks < LEAST_BLOCKS:
+            raise ValueError(f"--perf-blocks is {blocks}; fewer than {LEAST_BLOCKS} cannot show their own spread")
         policy = read_policy(config.getoption("--perf-policy"), config.rootpath)
-        return cls(config, opening_from(config), read_workloads(folder), policy=policy)
+        return cls(config, opening_from(config), read_workloads(folder), policy=policy, blocks=blocks)
 
     def workload(self, name: str) -> Workload:
         """The workload of that name.
