@@ -8,10 +8,11 @@ p  = max(p of all, p without the worst candidate session / 5)
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import fdtrc
 
 from phasegate.stats.autocorrelation import degrees_of_freedom, unbiased, variance_factor
 from phasegate.stats.power import critical_t, detectable_shift, upper_tail
@@ -24,6 +25,9 @@ LEFT_OUT_GAIN = 5.0
 
 DEVIATION_FLOOR = 1e-3
 """Least standard deviation of a session's log: no clock and no engine repeats itself to better than 0.1 %."""
+
+UNREST_ALPHA = 0.001
+"""p below which candidate sessions are held to vary more than the baseline's."""
 
 ASSUMED_DEVIATION = 0.05
 """Standard deviation assumed where a baseline of one session leaves it unknown: a noisy shared host."""
@@ -40,12 +44,14 @@ class Noise:
         deviation: standard deviation of one session's log.
         df: its degrees of freedom.
         correlation: of neighbouring sessions.
+        unrest: variance of candidate sessions in units of that of baseline sessions; 1 unless proven larger.
         assumed: whether no data stand behind it.
     """
 
     deviation: float
     df: float
     correlation: float
+    unrest: float = 1.0
     assumed: bool = False
 
 
@@ -57,7 +63,7 @@ class Evidence:
         d, error: difference and its standard error.
         low, high: interval of ``d``.
         p_worse, p_better: one-sided.
-        p_worse_all, p_better_all: the same, far sessions neither pulled in nor left out.
+        d_all, p_worse_all: difference and p of "worse", far sessions neither pulled in nor left out.
         far: candidate sessions that were pulled in.
     """
 
@@ -67,8 +73,8 @@ class Evidence:
     high: float
     p_worse: float
     p_better: float
+    d_all: float
     p_worse_all: float
-    p_better_all: float
     far: int
 
 
@@ -82,13 +88,28 @@ def own_variance(logs: Logs, correlation: float) -> tuple[float, float]:
     return max(variance, DEVIATION_FLOOR**2), degrees_of_freedom(k, correlation)
 
 
-def spread_factor(k: int, m: int, correlation: float, leverage: float = 0.0) -> float:
+def with_unrest(noise: Noise, candidate: Logs) -> Noise:
+    """The noise, with the candidate's own variance where that is proven larger than the baseline's.
+
+    A candidate that varies more than its baseline is a finding of its own, but the mean of its sessions is then less
+    sure than the baseline's variance says, and that must not read as slower.
+    """
+    if candidate.size < 3 or noise.assumed:
+        return noise
+    pulled, _ = winsorised(candidate, noise.deviation)
+    ratio = unbiased(float(pulled.var(ddof=1)), candidate.size, noise.correlation) / noise.deviation**2
+    df = degrees_of_freedom(candidate.size, noise.correlation)
+    return replace(noise, unrest=ratio) if float(fdtrc(df, noise.df, ratio)) < UNREST_ALPHA else noise
+
+
+def spread_factor(k: int, m: int, noise: Noise, leverage: float = 0.0) -> float:
     """Standard error of the difference of m candidate and k baseline sessions, in deviations of one.
 
     k = 0 is the paired case: m blocks that hold both sides, compared with zero.
     """
-    before = variance_factor(k, correlation) / k if k else 0.0
-    return math.sqrt(variance_factor(m, correlation) / m + before + leverage)
+    r = noise.correlation
+    before = variance_factor(k, r) / k if k else 0.0
+    return math.sqrt(noise.unrest * variance_factor(m, r) / m + before + leverage)
 
 
 def weigh(baseline: Logs, candidate: Logs, noise: Noise, *, leverage: float, confidence: float) -> Evidence:
@@ -102,12 +123,12 @@ def weigh(baseline: Logs, candidate: Logs, noise: Noise, *, leverage: float, con
     before = float(winsorised(baseline)[0].mean()) if k else 0.0
     pulled, far = winsorised(candidate, noise.deviation)
     d = float(pulled.mean()) - before
-    error = noise.deviation * spread_factor(k, m, noise.correlation, leverage)
+    error = noise.deviation * spread_factor(k, m, noise, leverage)
     half = critical_t((1.0 - confidence) / 2.0, noise.df) * error
     raw = float(candidate.mean()) - before
     p_worse, p_better = upper_tail(d / error, noise.df), upper_tail(-d / error, noise.df)
     if m > 1:
-        fewer = noise.deviation * spread_factor(k, m - 1, noise.correlation, leverage)
+        fewer = noise.deviation * spread_factor(k, m - 1, noise, leverage)
         ordered = np.sort(pulled)
         without_worst = float(ordered[:-1].mean()) - before
         without_best = float(ordered[1:].mean()) - before
@@ -115,14 +136,14 @@ def weigh(baseline: Logs, candidate: Logs, noise: Noise, *, leverage: float, con
         p_better = max(p_better, min(1.0, upper_tail(-without_best / fewer, noise.df) / LEFT_OUT_GAIN))
     return Evidence(
         d, error, d - half, d + half, p_worse, p_better,
-        upper_tail(raw / error, noise.df), upper_tail(-raw / error, noise.df), far,
+        raw, upper_tail(raw / error, noise.df), far,
     )  # fmt: skip
 
 
 def detectable(k: int, m: int, noise: Noise, alpha: float, power: float, leverage: float = 0.0) -> float:
     """Smallest worsening found with this power when each test keeps ``alpha``, as a fraction; inf beyond any use."""
     shift = detectable_shift(alpha, round(noise.df, 3), power)
-    return fraction(shift * noise.deviation * spread_factor(k, m, noise.correlation, leverage))
+    return fraction(shift * noise.deviation * spread_factor(k, m, noise, leverage))
 
 
 def fraction(log_ratio: float) -> float:

@@ -24,8 +24,11 @@ from phasegate.stats.sequential import FUTILE, sequence_detectable
 MOST_SEARCHED = 200
 """More sessions than this are never asked for."""
 
-FEW_SESSIONS = 10
-"""Below this number of candidate sessions, one that stands far off is a tenth of the evidence: it is not waved off."""
+RECOMMENDED_BASELINE = 8
+"""Baseline sessions asked for where there is none to tell the variance from."""
+
+FEW_SESSIONS = 4
+"""Below this number of candidate sessions, one that stands far off is a third of the evidence: it is not waved off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ def weigh_one(one: StoredComparison, adjusted: Adjusted, noise: Noise, settings:
     )
     if k == 0 or m == 0:
         return Weighed(one, noise, None, host_moved=moved)
+    noise = evidence_of.with_unrest(noise, adjusted.candidate)
     evidence = evidence_of.weigh(
         adjusted.baseline, adjusted.candidate, noise, leverage=adjusted.leverage, confidence=settings.confidence
     )
@@ -129,6 +133,11 @@ class _Judge:
     def _asked(self, sessions: int | None, more_baseline: int | None) -> str:
         if self.weighed.host_moved is not None:
             return "measure again on a quiet host, or compare both servers in one sitting"
+        if not self.weighed.paired and self.weighed.counts[0] < 2:
+            return (
+                f"record {more_baseline} more baseline sessions with the old server, or compare both servers side by "
+                "side in one sitting"
+            )
         return needed(sessions, more_baseline, self.weighed.unit)
 
     def _plain(self, evidence: Evidence) -> ComparedRow:
@@ -146,14 +155,14 @@ class _Judge:
         side = "baseline" if k == 0 else "candidate"
         return ComparedRow(
             self.weighed.comparison.name, Decision.UNDECIDED, None, None, None, None, None, None, None, None, None,
-            k, m, max(0, self.settings.least_candidate - m) or None, 2 if k == 0 else None,
+            k, m, max(0, self.settings.least_candidate - m) or None, RECOMMENDED_BASELINE if k == 0 else None,
             f"the {side} has no session, so there is nothing to compare",
         )  # fmt: skip
 
     def _one_each(self, evidence: Evidence) -> ComparedRow:
         base = replace(self._plain(evidence), low=None, high=None)
         return replace(
-            base, sessions_needed=self.settings.least_candidate - 1, baseline_needed=1,
+            base, sessions_needed=self.settings.least_candidate - 1, baseline_needed=RECOMMENDED_BASELINE - 1,
             reason=f"{signed(_known(base.ratio))}; one session on each side cannot tell a change from noise: "
             "compare both servers side by side in one sitting, or measure more sessions of both",
         )  # fmt: skip
@@ -197,7 +206,7 @@ class _Judge:
         """Whether a material worsening would stand but for the care taken with few sessions that lie far off."""
         m = len(self.weighed.comparison.candidate)
         hidden = evidence.p_worse_all <= self.level < evidence.p_worse
-        return hidden and m < FEW_SESSIONS and self._large(evidence.d)
+        return hidden and m < FEW_SESSIONS and self._large(evidence.d_all)
 
     def _assumption(self) -> str:
         noise = self.weighed.noise
@@ -210,6 +219,9 @@ class _Judge:
         if evidence.far and self._far_matters():
             m = len(self.weighed.comparison.candidate)
             found.append(f"{evidence.far} of {m} {self.weighed.unit}s stand far off and were pulled in; look at them")
+        if self.weighed.noise.unrest > 1.0:
+            times = f"{math.sqrt(self.weighed.noise.unrest):.1f} times as much as the baseline's"
+            found.append(f"the candidate's sessions vary {times}; look for what makes it unsteady")
         if self.weighed.noise.deviation <= evidence_of.DEVIATION_FLOOR:
             floor = percent(evidence_of.DEVIATION_FLOOR)
             found.append(f"the measured values are all but equal; a noise of {floor} is assumed")
@@ -225,7 +237,7 @@ class _Judge:
         k, m = self.weighed.counts
         tolerance, least = self.weighed.comparison.tolerance, self.settings.least_candidate
         if k < 2 and not self.weighed.paired:
-            return None, self._baseline_needed(1, max(m, least))
+            return None, RECOMMENDED_BASELINE - k
         for more in range(max(1, least - m), MOST_SEARCHED):
             if mde <= tolerance or self._detectable(k, m + more) <= tolerance:
                 return more, None
@@ -242,7 +254,7 @@ class _Judge:
         """Baseline sessions that bring the detectable worsening within the tolerance; their df come with them."""
         noise = self.weighed.noise
         for more in range(1, MOST_SEARCHED):
-            longer = replace(noise, df=noise.df + more) if not noise.assumed else replace(noise, df=k + more - 1.0)
+            longer = replace(noise, df=noise.df + more)
             mde = detectable(k + more, m, longer, self.level, self.settings.power)
             if mde <= self.weighed.comparison.tolerance:
                 return more

@@ -78,7 +78,7 @@ class PairedRow:
     Attributes:
         row: the judgement; its counts are blocks.
         order_effect: how much worse the candidate looks in BAAB blocks than in ABBA blocks, as a log ratio; None
-            where an order has no block.
+            where an order has fewer than two blocks.
         order_p: its two-sided p; None with ``order_effect``.
         p_wilcoxon, p_sign_flip: one-sided second opinions on "worse"; None without blocks.
     """
@@ -124,7 +124,7 @@ def compare_paired(comparisons: Sequence[PairedComparison], settings: CompareSet
         weighed.update(zip(members, _weigh_group([comparisons[i] for i in members], settings), strict=True))
     ordered = [weighed[index] for index in range(len(comparisons))]
     rows = judged_rows(ordered, settings)
-    seconded = tuple(_seconded(row, one, each.noise) for row, one, each in zip(rows, comparisons, ordered, strict=True))
+    seconded = tuple(_seconded(row, one) for row, one in zip(rows, comparisons, strict=True))
     moved = moved_together(rows, [one.group for one in comparisons])
     return PairedResult(seconded, settings.alpha, sum(one.gated for one in comparisons), moved)
 
@@ -179,12 +179,12 @@ def _weigh_one(one: PairedComparison, differences: Logs, noise: Noise, settings:
     return Weighed(plain, noise, evidence, paired=True)
 
 
-def _seconded(row: ComparedRow, one: PairedComparison, noise: Noise) -> PairedRow:
+def _seconded(row: ComparedRow, one: PairedComparison) -> PairedRow:
     """The row with its second opinions and what they have to say."""
     differences = _differences(one)
     if differences.size == 0:
         return PairedRow(row, None, None, None, None)
-    effect, order_p = _order_effect(differences, one.orders, noise)
+    effect, order_p = _order_effect(differences, one.orders)
     ranks, flips = signed_rank_p(differences), flip_p(differences)
     warnings = list(row.warnings)
     if effect is not None and order_p is not None and order_p < ORDER_ALPHA:
@@ -197,10 +197,14 @@ def _seconded(row: ComparedRow, one: PairedComparison, noise: Noise) -> PairedRo
     return PairedRow(replace(row, warnings=tuple(warnings)), effect, order_p, ranks, flips)
 
 
-def _order_effect(differences: Logs, orders: Sequence[str], noise: Noise) -> tuple[float | None, float | None]:
+def _order_effect(differences: Logs, orders: Sequence[str]) -> tuple[float | None, float | None]:
     first = np.array([order == ORDERS[0] for order in orders], dtype=bool)
-    if first.size == 0 or first.all() or not first.any():
+    if min(int(first.sum()), int((~first).sum())) < 2:
         return None, None
-    effect = float(differences[~first].mean() - differences[first].mean())
-    error = noise.deviation * math.sqrt(1.0 / first.sum() + 1.0 / (~first).sum())
-    return effect, 2.0 * upper_tail(abs(effect) / error, noise.df)
+    sides = [winsorised(differences[~first])[0], winsorised(differences[first])[0]]
+    effect = float(sides[0].mean() - sides[1].mean())
+    # The noise within each order; between them it would hold the very effect that is looked for.
+    df = differences.size - 2
+    variance = sum(float(((side - side.mean()) ** 2).sum()) for side in sides) / df
+    error = max(math.sqrt(variance), DEVIATION_FLOOR) * math.sqrt(sum(1.0 / side.size for side in sides))
+    return effect, 2.0 * upper_tail(abs(effect) / error, df)

@@ -33,9 +33,8 @@ def needs_more(rows: Sequence[ComparedRow], comparisons: Sequence[StoredComparis
 def _is_open(row: ComparedRow, one: StoredComparison) -> bool:
     if row.p is None or row.mde is None:
         return row.baseline_count > 0
-    if row.decision is Decision.REGRESSED:
-        return True  # the plan's final test decides
-    return row.p < FUTILE or row.mde > one.tolerance
+    # A regression so far is open too: the plan's final test decides, and its p is far below the limit here.
+    return row.decision is Decision.UNDECIDED or row.p < FUTILE or row.mde > one.tolerance
 
 
 def sequence_detectable(
