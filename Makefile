@@ -6,12 +6,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help perf test lint types unit format clean
+.PHONY: help perf test lint types unit format planted clean
 
 help:
 	@echo "make perf    measure the embedded engine phase by phase (starts it by itself)"
 	@echo "make test    lint, types and the library's own tests"
 	@echo "make format  format the code"
+	@echo "make planted plant regressions into the embedded engine and see which are caught (about 25 minutes)"
 
 perf: $(STAMP)
 	"$(BIN)/python" -m pytest perf_tests --missing-baseline skip $(PERF_ARGS)
@@ -31,6 +32,9 @@ unit: $(STAMP)
 format: $(STAMP)
 	"$(BIN)/python" -m ruff check --fix .
 	"$(BIN)/python" -m ruff format .
+
+planted: $(STAMP)
+	"$(BIN)/python" -m benchmarks.planted $(PLANTED_ARGS)
 
 # `python -m pip` rather than `bin/pip`: scripts with a space in their interpreter's path do not start.
 $(STAMP): pyproject.toml

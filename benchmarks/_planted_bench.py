@@ -1,0 +1,212 @@
+"""Measuring the matrix with the product's own code: a stored baseline, then one run after another against it.
+
+A run is what a build does: the policy's sequence of sessions on a freshly started engine, judged against the store.
+After a change is judged, sessions are added until the true effect rests on as many as the policy's budget; the gate
+never sees those.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from benchmarks._planted_effect import fit
+from benchmarks._planted_matrix import Matrix, Plant, run_order
+from phasegate.baseline.store import BaselineStore
+from phasegate.engines.embedded_config import parse_config
+from phasegate.engines.generated.store import ensure_model
+from phasegate.gate.acceptance import refusals
+from phasegate.gate.judge import judge
+from phasegate.gate.policy import Policy
+from phasegate.gate.verdict import GateResult
+from phasegate.gating import gate_stored
+from phasegate.lab import Lab, MeasurementError
+from phasegate.opening import Opening, open_lab
+from phasegate.session import Session
+from phasegate.sitting import sit
+from phasegate.workload import Workload
+
+SPARE_BASELINE = 6
+"""Disturbed baseline sessions that are measured again before the host counts as too noisy for this."""
+
+SEED_OF_EXTRA = 1 << 40
+"""Keeps the prompts of the sessions that only the true effect rests on apart from those of the gate's."""
+
+Say = Callable[[str], None]
+
+
+class TooNoisyError(RuntimeError):
+    """The host is too busy to record a baseline. The message is one line with the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One judged run.
+
+    Attributes:
+        plant: what was planted; None for an unchanged run.
+        minute: when it began, in minutes since the whole began.
+        result: the gate's verdict; None where nothing could be measured.
+        judged: the sessions that the gate saw.
+        extra: sessions for the true effect only.
+        by_default: the same sessions judged by the default policy.
+        problem: why nothing could be measured, or empty.
+    """
+
+    plant: Plant | None
+    minute: float
+    result: GateResult | None = None
+    judged: tuple[Session, ...] = ()
+    extra: tuple[Session, ...] = ()
+    by_default: GateResult | None = None
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        """For lines and tables."""
+        return self.plant.name if self.plant is not None else "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Everything one call measured.
+
+    Attributes:
+        baseline: its sessions.
+        runs: in order of measuring.
+        left: plants and unchanged runs for which there was no time.
+        minutes: how long it took.
+    """
+
+    baseline: tuple[Session, ...]
+    runs: tuple[Run, ...]
+    left: tuple[Plant | None, ...]
+    minutes: float
+
+    @property
+    def unchanged(self) -> list[Session]:
+        """Sessions of unchanged settings, from the whole of the run, that nobody disturbed."""
+        return fit([*self.baseline, *(one for run in self.runs if run.plant is None for one in run.judged)])
+
+
+@dataclass
+class Bench:
+    """What is needed to measure a matrix.
+
+    Attributes:
+        matrix, workloads, policy: what is measured and how it is judged.
+        store: where sessions go.
+        engine: ``embedded`` or ``simulator``.
+        seed: of the first run's prompts; each run has its own.
+        say: told what happens, one line each.
+        limit: seconds after which no further run begins; None for no limit.
+    """
+
+    matrix: Matrix
+    workloads: Sequence[Workload]
+    policy: Policy
+    store: BaselineStore
+    engine: str
+    seed: int
+    say: Say
+    limit: float | None = None
+    _began: float = field(default_factory=time.monotonic)
+    _opened: int = 0
+
+    def prepare(self) -> None:
+        """Generate every model beforehand, so that writing them disturbs no session; refuse wrong settings.
+
+        Raises:
+            EngineError: a setting cannot be used or a model cannot be written.
+        """
+        if self.engine != "embedded":
+            return
+        for plant in (None, *self.matrix.plants):
+            config = parse_config(self._words(plant), source=plant.name if plant else "baseline")
+            if config.model == "generated":
+                self.say(f"model {ensure_model(config.spec()).name}")
+
+    def measure(self, baseline_sessions: int, unchanged_runs: int) -> Measured:
+        """Record the baseline and measure every run.
+
+        Raises:
+            TooNoisyError, MeasurementError, EngineError: no baseline can be recorded.
+        """
+        baseline = self._baseline(baseline_sessions)
+        order = run_order(self.matrix.plants, unchanged_runs)
+        runs: list[Run] = []
+        for number, plant in enumerate(order):
+            if self.limit is not None and self._elapsed() > self.limit:
+                self.say(f"time is up: {len(order) - number} runs are not measured")
+                break
+            self.say(f"run {number + 1} of {len(order)}: {plant.name if plant else 'unchanged'}")
+            runs.append(self._run(plant, baseline))
+            self.say(f"  {_said(runs[-1])}")
+        return Measured(tuple(baseline), tuple(runs), tuple(order[len(runs) :]), self._elapsed() / 60)
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._began
+
+    def _opening(self, plant: Plant | None) -> Opening:
+        self._opened += 1
+        return Opening(None, engine=self.engine, engine_config=self._words(plant), seed=self.seed + self._opened)
+
+    def _words(self, plant: Plant | None) -> str:
+        return f"{self.matrix.baseline} {plant.settings if plant else ''}".strip()
+
+    def _baseline(self, wanted: int) -> list[Session]:
+        """Record sessions of unchanged settings, as ``--update-baselines`` would accept them."""
+        kept: list[Session] = []
+        with open_lab(self._opening(None)) as lab:
+            for tried in range(wanted + SPARE_BASELINE):
+                sitting = sit(lab, self.workloads, fresh=tried > 0, say=self.say)
+                lab = sitting.lab
+                problem = sitting.session.disturbed or next(iter(refusals([sitting.session], self.policy)), None)
+                kept += [] if problem else [sitting.session]
+                self.say(f"baseline session {len(kept)} of {wanted}{f': left out, {problem}' if problem else ''}")
+                if len(kept) == wanted:
+                    break
+        if len(kept) < wanted:
+            raise TooNoisyError(
+                f"no baseline can be recorded: {len(kept)} of {wanted + SPARE_BASELINE} sessions were fit; the last "
+                f"one was not: {problem}; end other programs and start again"
+            )
+        self.store.add(kept)
+        return kept
+
+    def _run(self, plant: Plant | None, baseline: Sequence[Session]) -> Run:
+        minute = self._elapsed() / 60
+        try:
+            with open_lab(self._opening(plant)) as lab:
+                gated = gate_stored(lab, self.workloads, self.store, self.policy, say=None)
+                extra = self._extra(lab, gated.candidate) if plant is not None else ()
+        except MeasurementError as error:
+            return Run(plant, minute, problem=str(error))
+        plain = replace(Policy(), compare_across=self.policy.compare_across)
+        by_default = judge(baseline, gated.candidate, plain, planned=True)
+        return Run(plant, minute, gated.result, gated.candidate, extra, by_default)
+
+    def _extra(self, lab: Lab, judged: Sequence[Session]) -> tuple[Session, ...]:
+        """Sessions that give every workload as many as the policy's budget, for the true effect."""
+        found: list[Session] = []
+        current = replace(lab, seed=lab.seed + SEED_OF_EXTRA)
+        while short := [
+            one for one in self.workloads if sessions_with(one, [*judged, *found]) < self.policy.session_budget
+        ]:
+            sitting = sit(current, short)
+            found.append(sitting.session)
+            current = sitting.lab
+        return tuple(found)
+
+
+def sessions_with(workload: Workload, sessions: Sequence[Session]) -> int:
+    """How many sessions measured a workload."""
+    labels = {cell.label for cell in workload.cells}
+    return sum(1 for one in sessions if any(measured.workload in labels for measured in one.measurements))
+
+
+def _said(run: Run) -> str:
+    if run.result is None:
+        return f"not judged: {run.problem}"
+    return f"{run.result.verdict.value} after {len(run.judged)} sessions: {run.result.reason}"

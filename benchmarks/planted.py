@@ -1,0 +1,153 @@
+"""Are real regressions caught, and in the right phase? ``make planted`` (``python -m benchmarks.planted``)
+
+Settings and weights of the embedded engine are changed one at a time, each change is measured and judged as a build
+would be, and unchanged runs between them must raise no alarm. The page is written at the end, in one step; stopping
+before writes nothing. Exit status: 0; 1 where a change was missed or named wrongly or an unchanged run raised an alarm;
+2 where nothing could be measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import datetime, timezone
+from pathlib import Path
+
+import psutil
+
+from benchmarks._planted_bench import Bench, Run, TooNoisyError
+from benchmarks._planted_matrix import MatrixError, load_matrix
+from benchmarks._planted_words import Facts, alarms, page, rows_of
+from phasegate import __version__
+from phasegate.baseline.store import BaselineStore
+from phasegate.engines.base import EngineError
+from phasegate.engines.identity import client_identity
+from phasegate.gate.policy import Policy
+from phasegate.gate.policy_file import parse_policy
+from phasegate.lab import MeasurementError
+from phasegate.strict_yaml import SettingsError
+from phasegate.workload import load_workload
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "fixtures" / "planted"
+PAGE = ROOT / "docs" / "planted-regressions.md"
+WORKLOADS = ("prompt", "cache")
+
+
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.planted", description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=DATA, help="folder with matrix.yaml, policy.yaml and workloads")
+    parser.add_argument("--page", type=Path, default=PAGE, help="where the page is written")
+    parser.add_argument("--keep", type=Path, help="folder that keeps every session; none are kept without it")
+    parser.add_argument("--engine", choices=("embedded", "simulator"), default="embedded")
+    parser.add_argument("--baseline-sessions", type=int, default=12)
+    parser.add_argument("--unchanged-runs", type=int, default=20)
+    parser.add_argument("--minutes", type=float, help="begin no further run after so many minutes")
+    parser.add_argument("--seed", type=int, default=20_000)
+    return parser.parse_args(words)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Measure, write the page, and say how it went."""
+    args = arguments(words)
+    try:
+        return _measure(args, words)
+    except (MatrixError, SettingsError, EngineError, MeasurementError, TooNoisyError) as error:
+        print(f"planted: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("planted: stopped; nothing was written", file=sys.stderr)
+        return 130
+
+
+def _measure(args: argparse.Namespace, words: Sequence[str] | None) -> int:
+    matrix = load_matrix(args.data / "matrix.yaml")
+    rules = args.data / "policy.yaml"
+    policy = parse_policy(rules.read_text(encoding="utf-8"), str(rules)) if rules.is_file() else Policy()
+    workloads = [load_workload(args.data / f"{name}.yaml") for name in WORKLOADS]
+    with ExitStack() as stack:
+        root = args.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="phasegate-planted-")))
+        bench = Bench(
+            matrix=matrix,
+            workloads=workloads,
+            policy=policy,
+            store=BaselineStore(root / "baselines"),
+            engine=args.engine,
+            seed=args.seed,
+            say=_Clock(),
+            limit=args.minutes * 60 if args.minutes is not None else None,
+        )
+        bench.prepare()
+        measured = bench.measure(args.baseline_sessions, args.unchanged_runs)
+        if args.keep:
+            _keep(BaselineStore(root / "runs"), measured.runs)
+    server = measured.baseline[0].server
+    facts = Facts(
+        command=_command(sys.argv[1:] if words is None else words),
+        when=f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC",
+        version=__version__,
+        engine=f"{server['engine']} ({server['engine_version']}), model {server['model']}",
+        host=_host(),
+        seed=args.seed,
+    )
+    _write(args.page, page(measured, matrix, facts))
+    print(f"wrote {args.page}")
+    rows, wrong = rows_of(measured), alarms(measured)
+    for row in rows:
+        print(f"{row.run.name}: {row.outcome.value}")
+    print(f"alarms in unchanged runs: {len(wrong)}")
+    return 1 if wrong or any(row.outcome.bad for row in rows) else 0
+
+
+class _Clock:
+    """Prints a line with the time since the start."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def __call__(self, line: str) -> None:
+        seconds = int(time.monotonic() - self._began)
+        print(f"[{seconds // 60:2d}:{seconds % 60:02d}] {line}", flush=True)
+
+
+def _keep(store: BaselineStore, runs: Sequence[Run]) -> None:
+    """Store every session of every run, one baseline folder for each run under its number."""
+    for number, run in enumerate(runs, 1):
+        sessions = [*run.judged, *run.extra]
+        if sessions:
+            store.add(sessions, pinned=f"{number:03d}-{run.name.replace(' ', '-')}")
+
+
+def _command(words: Sequence[str]) -> str:
+    return "make planted" if not words else f"python -m benchmarks.planted {shlex.join(words)}"
+
+
+def _host() -> str:
+    client = client_identity()
+    memory = psutil.virtual_memory().total / 2**30
+    return f"{client.cpu}, {client.cores} cores, {memory:.0f} GiB memory, {client.system}, Python {client.python}"
+
+
+def _write(path: Path, text: str) -> None:
+    """The page in one step: a reader, or a kill, sees the old one or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o644)  # noqa: PTH101
+        os.replace(name, path)  # noqa: PTH105
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+if __name__ == "__main__":
+    sys.exit(main())
