@@ -24,18 +24,20 @@ def engine_cores(threads: int = 1) -> list[int]:
     return _engine(start_cores(), threads)
 
 
-def client_cores() -> list[int]:
-    """The client's cores, away from a one-threaded engine's; empty where there is only one."""
-    return _client(start_cores())
+def client_cores(threads: int = 1) -> list[int]:
+    """The client's cores, away from those of an engine with that many threads; empty where there is only one."""
+    return _client(start_cores(), threads)
 
 
 def _engine(allowed: list[int], threads: int) -> list[int]:
     return allowed[:threads] if len(allowed) > threads else []
 
 
-def _client(allowed: list[int]) -> list[int]:
-    others = allowed[1:]
-    shared = _siblings(allowed[0]) if others else set()
+def _client(allowed: list[int], threads: int) -> list[int]:
+    # An engine that has no cores of its own roams over all; the client then keeps off the first, as for one thread.
+    taken = _engine(allowed, threads) or allowed[:1]
+    others = allowed[len(taken) :]
+    shared = {sibling for core in taken for sibling in _siblings(core)} if others else set()
     return [core for core in others if core not in shared] or others
 
 

@@ -1,0 +1,83 @@
+"""Engine profiles: what a request must say so that the answer is as long as wanted."""
+
+from __future__ import annotations
+
+import pytest
+
+from phasegate.engines.identity import ServerIdentity
+from phasegate.engines.profile import parse_profile, profile_for, profile_named, profiles
+from phasegate.strict_yaml import SettingsError
+
+
+def test_the_profiles_that_ship() -> None:
+    """Each is found by the name of its engine."""
+    names = {"llama.cpp", "vllm", "sglang", "transformers", "openai", "simulator", "unknown"}
+    assert {profile.name for profile in profiles()} == names
+    for profile in profiles():
+        for engine in profile.engines:
+            assert profile_for(ServerIdentity(engine.upper(), "1", "m")) == profile
+
+
+@pytest.mark.parametrize(
+    ("name", "endpoint", "extras"),
+    [
+        ("llama.cpp", "completions", {"max_tokens": 64, "ignore_eos": True}),
+        ("vllm", "chat", {"max_tokens": 64, "ignore_eos": True, "min_tokens": 64}),
+        ("sglang", "chat", {"max_tokens": 64, "ignore_eos": True, "min_tokens": 64}),
+        ("openai", "chat", {"max_completion_tokens": 64}),
+        ("openai", "completions", {"max_tokens": 64}),
+        ("transformers", "chat", {"max_tokens": 64}),
+        ("unknown", "chat", {"max_tokens": 64}),
+    ],
+)
+def test_what_a_request_says_about_its_length(name: str, endpoint: str, extras: dict[str, object]) -> None:
+    """The limit under its right name, and what forces it where something does."""
+    profile = profile_named(name)
+    assert profile.request_extras(endpoint, 64) == extras
+    assert profile.length_is_forced == (len(extras) > 1)
+
+
+def test_a_stranger_is_asked_for_nothing_it_could_refuse() -> None:
+    """The conservative profile."""
+    profile = profile_for(ServerIdentity("something-new", "1", "m"))
+    assert profile.name == "unknown"
+    assert profile.request_extras("chat", 8) == {"max_tokens": 8}
+    assert profile.reset_paths({}) == ()
+    assert profile.reports_cached is None
+
+
+def test_slots_are_reset_one_by_one() -> None:
+    """As many as the server says; none where it does not say."""
+    profile = profile_named("llama.cpp")
+    assert profile.reset_paths({"total_slots": 2}) == ("/slots/0?action=erase", "/slots/1?action=erase")
+    assert profile.reset_paths({}) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("forse: {}", "p.yaml:3: unknown key 'forse'; did you mean 'force'?"),
+        ("force: 3", "p.yaml:3: force is 3; it must be a mapping of request parameters"),
+        ("limit: tokens", "p.yaml:3: limit is 'tokens'; it must be max_tokens or max_completion_tokens"),
+        ("endpoints: [talk]", "p.yaml:3: endpoints is ['talk']; it must be chat, completions or both"),
+        ("cache_block: 0", "p.yaml:3: cache_block is 0; it must be a whole number from 1 on"),
+        ("include_usage: 1", "p.yaml:3: include_usage is 1; it must be true or false"),
+    ],
+)
+def test_a_wrong_profile_is_one_line(line: str, message: str) -> None:
+    """File, line, value and what it may be."""
+    with pytest.raises(SettingsError) as caught:
+        parse_profile(f"name: p\nengines: [p]\n{line}\n", "p.yaml")
+    assert str(caught.value) == message
+
+
+def test_a_profile_needs_a_name() -> None:
+    """And engines that it is for."""
+    with pytest.raises(SettingsError, match="the key 'engines' is missing"):
+        parse_profile("name: p\n", "p.yaml")
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    """For the option that names a profile."""
+    with pytest.raises(SettingsError, match=r"unknown engine profile 'nope'; known: llama\.cpp, openai, "):
+        profile_named("nope")
