@@ -232,3 +232,22 @@ def test_whatever_the_data_a_pass_has_the_power_it_claims(
         assert row.d >= math.log1p(0.05) / 2
     in_ms = judge(scaled(before, 1000.0), scaled(now, 1000.0))
     assert in_ms.decision is row.decision
+
+
+def test_two_candidate_sessions_find_what_the_row_says_they_would() -> None:
+    """True effects of the claimed size, drawn 400 times: at most 3 % missed, 1 % promised. Without reckoning with the
+    session that is left out, the claim is too small and more would be missed."""
+    rng, missed = np.random.default_rng(9), 0
+    for _ in range(400):
+        before, now = rng.normal(0.0, 0.008, (4, 20)), rng.normal(0.0, 0.008, (4, 2))
+        one = [
+            comparison(np.exp(a).tolist(), np.exp(b).tolist(), name=f"w{i}", tolerance=0.001)
+            for i, (a, b) in enumerate(zip(before, now, strict=True))
+        ]
+        row = compare_stored(one).rows[0]
+        assert row.mde is not None
+        assert row.deviation is not None
+        shift = (1.0 + row.mde) ** (0.008 / row.deviation)
+        one[0] = replace(one[0], candidate=scaled(list(one[0].candidate), shift))
+        missed += compare_stored(one).rows[0].decision is not Decision.REGRESSED
+    assert missed <= 12
