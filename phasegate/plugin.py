@@ -73,7 +73,6 @@ def perf_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
 @pytest.fixture
 def perf_run(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
     """Measures a workload by name and returns its `WorkloadRun`; each workload is measured once per run."""
-    from phasegate.judged import Judged
     from phasegate.lab import MeasurementError
     from phasegate.prompt import CalibrationError
 
@@ -83,7 +82,7 @@ def perf_run(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
         try:
             return perf_lab.measure(state.workload(name))
         except (MeasurementError, CalibrationError) as error:
-            raise Judged("INVALID_RUN", str(error)) from None
+            raise state.invalid_run(str(error)) from None
 
     return measure
 
@@ -120,13 +119,14 @@ def perf_row(request: pytest.FixtureRequest) -> Any:
     """Shows measured samples as a row of pytest-benchmark, as if it had timed them itself."""
     from phasegate.replay import row_info
 
+    state = _state(request.config)
+
     def show(run: WorkloadRun, cell: Cell, metric: Metric) -> None:
-        from phasegate.judged import Judged
         from phasegate.replay import ReplayTimer
 
         samples = list(run.values(metric.short, cell).values())
         if not samples:
-            raise Judged("INVALID_RUN", f"{cell.label}: no request gave a usable {metric.short}")
+            raise state.invalid_run(f"{cell.label}: no request gave a usable {metric.short}")
         group = f"{metric.short} ({metric.phase.value})"
         request.node.add_marker(pytest.mark.benchmark(timer=ReplayTimer(samples), group=group))
         benchmark = request.getfixturevalue("benchmark")
@@ -168,7 +168,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if state is not None and state.lab is not None:
         from phasegate.report.summary import write_summary
 
-        write_summary(terminalreporter, state.lab, state.laws, state.gate)
+        write_summary(terminalreporter, state.lab, state.laws, state.gate, state.invalid)
 
 
 @pytest.hookimpl(trylast=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from phasegate.gate.policy import Policy
+from phasegate.judged import Judged
 from phasegate.opening import Opening
 from phasegate.pytest_gate import read_policy
 from phasegate.strict_yaml import SettingsError
@@ -66,6 +67,7 @@ class PerfState:
     workloads: dict[str, Workload]
     laws: list[tuple[str, LawResult]] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
+    invalid: list[str] = field(default_factory=list)
     policy: Policy = field(default_factory=Policy)
     blocks: int = 8
     say: Callable[[str], None] = print
@@ -127,6 +129,12 @@ class PerfState:
         if settings is not None:
             return replace(self.opening, base_url=None, engine_config=settings)
         return None
+
+    def invalid_run(self, reason: str) -> Judged:
+        """The end of an item whose numbers prove nothing; the reason is kept for the summary, once."""
+        if reason not in self.invalid:
+            self.invalid.append(reason)
+        return Judged("INVALID_RUN", reason)
 
     def exit_status(self, failed: int) -> int:
         """The exit status of a run with failed items; see docs/reference/exit-status.md."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from phasegate.stats.outcome import LawResult
 
 
-def write_summary(terminal: Any, lab: Lab, laws: list[tuple[str, LawResult]], gate: Any = None) -> None:
-    """Write everything below pytest's own output."""
+def write_summary(
+    terminal: Any, lab: Lab, laws: list[tuple[str, LawResult]], gate: Any = None, invalid: Sequence[str] = ()
+) -> None:
+    """Write everything below pytest's own output; ``invalid`` are reasons why some runs were not judged."""
     terminal.section("phases", sep="=")
     width, colour = terminal._tw.fullwidth, terminal.hasmarkup
     for line in heading(lab):
@@ -30,6 +32,11 @@ def write_summary(terminal: Any, lab: Lab, laws: list[tuple[str, LawResult]], ga
         terminal.write_line("")
         for line in run_lines(run, width, colour=colour):
             terminal.write_line(line)
+    if invalid:
+        terminal.section("cannot be judged", sep="-")
+        for reason in invalid:
+            terminal.write("INVALID_RUN ", yellow=True, bold=True)
+            terminal.write_line(reason)
     if laws:
         terminal.section("laws of the phases", sep="-")
         for word, text in law_lines(laws, width):
