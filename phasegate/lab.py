@@ -61,6 +61,7 @@ class Lab:
         endpoint: the endpoint for workloads that name none.
         requests: overrides the repetitions of every workload; None leaves them.
         progress: told about every request.
+        sentinel: the lab of a frozen reference that is measured in every session, or None.
         watch: looks after the engine's host since this session began; None where the engine runs elsewhere.
     """
 
@@ -73,6 +74,7 @@ class Lab:
     endpoint: str = "chat"
     requests: int | None = None
     progress: Progress = no_progress
+    sentinel: Lab | None = None
     watch: HostWatch | None = None
     runs: dict[str, WorkloadRun] = field(default_factory=dict)
     recordings: dict[str, list[Recording]] = field(default_factory=dict)
@@ -149,18 +151,23 @@ class Lab:
         def count(prompt: str) -> int:
             expected = Expected(endpoint=endpoint, max_tokens=1, cold_prompt=False)
             line = self.send_one(prompt, expected, output_tokens=1)
+            if line.status != "ok":
+                kind = line.error_kind or line.status
+                said = f": {line.error_message}" if line.error_message else ""
+                raise MeasurementError(f"a first request, to count its tokens, failed ({kind}){said}")
             if line.prompt_tokens is None:
-                said = line.error_message or line.error_kind or "the answer carried no usage"
-                raise MeasurementError(f"the server does not tell how many tokens a prompt has: {said}")
+                raise MeasurementError("the server does not tell how many tokens a prompt has: no usage in its answer")
             return line.prompt_tokens
 
         return count
 
-    def fresh_requests(self, endpoint: str, input_tokens: int, output_tokens: int, count: int) -> list[Request]:
-        """Requests outside any workload, each with a new prompt of that many tokens."""
-        workload = Workload("probe", "", (input_tokens,), (output_tokens,), count, 0, "unique", 0, endpoint)
+    def fresh_requests(
+        self, endpoint: str, input_tokens: int, output_tokens: int, count: int, *, name: str = "probe", first: int = 0
+    ) -> list[Request]:
+        """Requests outside any workload, each with a prompt of that many tokens that no other name and number has."""
+        workload = Workload(name, "", (input_tokens,), (output_tokens,), count, 0, "unique", 0, endpoint)
         writer = PromptWriter(self.calibration(endpoint), self.seed)
-        plan = plan_blocks(workload, np.random.default_rng(self.seed))
+        plan = plan_blocks(workload, np.random.default_rng(self.seed), first)
         return [self._planned_request(planned, workload, writer) for planned in plan]
 
     def prompt_line(self) -> str:

@@ -42,8 +42,19 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give one item to every workload cell for tests that take ``perf_cell``."""
     if "perf_cell" in metafunc.fixturenames:
-        cells = [cell for workload in _state(metafunc.config).workloads.values() for cell in workload.cells]
+        try:
+            workloads = _state(metafunc.config).workloads
+        except pytest.UsageError:
+            workloads = {}  # Said once, and without a traceback, when collection is done.
+        cells = [cell for workload in workloads.values() for cell in workload.cells]
         metafunc.parametrize("perf_cell", cells, ids=[cell.label for cell in cells])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """End a run that would measure, before anything is started, where an option or a file is wrong."""
+    if any("perf_lab" in getattr(item, "fixturenames", ()) for item in items):
+        _state(config)
 
 
 def _state(config: pytest.Config) -> PerfState:
@@ -64,7 +75,8 @@ def _state(config: pytest.Config) -> PerfState:
 def perf_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     """The lab of this run: a started engine and everything measured on it so far."""
     if os.environ.get("PYTEST_XDIST_WORKER"):
-        pytest.exit("measuring in parallel would measure the neighbours: run perf tests without -n", returncode=15)
+        # Not pytest.exit: in a worker that would be an internal error of pytest-xdist.
+        pytest.fail("measuring in parallel would measure the neighbours: run perf tests without -n", pytrace=False)
     state = _state(request.config)
     with state.open_lab() as lab:
         yield lab
