@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -202,8 +201,3 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     state = config.stash.get(STATE, None)
     if state is not None:
         state.close()
-
-
-def perf_root(config: pytest.Config) -> Path:
-    """The folder that holds ``fixtures/`` and ``baselines/``: pytest's root directory."""
-    return config.rootpath

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,20 +122,31 @@ class PytestGate:
         policy, workloads = self._policy(), list(self.state.workloads.values())
         reference = self.state.reference_opening()
         if reference is None:
-            return gate_stored(
-                self.lab,
-                workloads,
-                self.store(),
-                policy,
-                sessions=option("--perf-sessions"),
-                pinned=option("--perf-pinned"),
-                say=self.state.say,
-            )
+            with self._sentinel():
+                return gate_stored(
+                    self.lab,
+                    workloads,
+                    self.store(),
+                    policy,
+                    sessions=option("--perf-sessions"),
+                    pinned=option("--perf-pinned"),
+                    say=self.state.say,
+                )
         with ExitStack() as stack:
             other = stack.enter_context(open_lab(reference, self.state.say))
             other.progress = self.lab.progress
             visits = spread_over_visits(workloads, self.state.opening.requests)
             return gate_paired(self.lab, other, visits, policy, blocks=self.state.blocks, say=self.state.say)
+
+    @contextmanager
+    def _sentinel(self) -> Iterator[None]:
+        """The frozen reference of every session, where one was named, for as long as the context lasts."""
+        opening = self.state.sentinel_opening()
+        with ExitStack() as stack:
+            if opening is not None:
+                self.lab.sentinel = stack.enter_context(open_lab(opening, self.state.say))
+                self.lab.sentinel.progress = self.lab.progress
+            yield
 
     def _policy(self) -> Policy:
         return self.state.policy
@@ -150,15 +162,16 @@ class PytestGate:
             return
         wanted = self.state.config.getoption("--perf-sessions") or UPDATE_SESSIONS
         workloads: list[Workload] = list(self.state.workloads.values())
-        current = self.lab
         try:
-            for number in range(wanted):
-                self.state.say(f"session {number + 1} of {wanted}")
-                sitting = sit(current, workloads, fresh=number > 0, say=self.state.say)
-                self.updates.append(sitting.session)
-                current = sitting.lab
+            with self._sentinel():
+                current = self.lab
+                for number in range(wanted):
+                    self.state.say(f"session {number + 1} of {wanted}")
+                    sitting = sit(current, workloads, fresh=number > 0, say=self.state.say)
+                    self.updates.append(sitting.session)
+                    current = sitting.lab
         except (MeasurementError, CalibrationError, EngineError) as error:
-            raise Judged("INVALID_RUN", str(error)) from None
+            raise self.state.invalid_run(str(error)) from None
         self._save(self.updates)
 
     def finish(self, failed: int) -> str | None:

@@ -80,6 +80,12 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
         "compare with a second started engine that has these settings ('' for the defaults)",
         {"metavar": "SETTINGS"},
     ),
+    (
+        ("--perf-sentinel-url",),
+        "a frozen server on the same kind of host, measured in every session: what moves it is the host's doing",
+        {"metavar": "URL"},
+    ),
+    (("--perf-sentinel-model",), "model of the sentinel; default: the only one it has", {"metavar": "NAME"}),
     (("--perf-blocks",), "blocks of a paired comparison (default 8)", {"metavar": "N", "type": int, "default": 8}),
     (
         ("--perf-save-sessions",),

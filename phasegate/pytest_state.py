@@ -136,6 +136,11 @@ class PerfState:
             self.invalid.append(reason)
         return Judged("INVALID_RUN", reason)
 
+    def sentinel_opening(self) -> Opening | None:
+        """How the frozen reference of every session is opened, or None where there is none."""
+        url, model = (self.config.getoption(f"--perf-sentinel-{name}") for name in ("url", "model"))
+        return replace(self.opening, base_url=url, model=model, requests=None) if url else None
+
     def exit_status(self, failed: int) -> int:
         """The exit status of a run with failed items; see docs/reference/exit-status.md."""
         from phasegate.gate.exit_status import pytest_exit_status

@@ -26,6 +26,20 @@ REPEATS = 2
 """How often a disturbed session is measured again before it is kept and marked."""
 
 
+SENTINEL = Workload(
+    name="sentinel",
+    description="A frozen reference, measured in every session: what moves it moved the host.",
+    input_tokens=(256,),
+    output_tokens=(32,),
+    requests=12,
+    warmups=2,
+    prefix="unique",
+    shared_tokens=0,
+    endpoint=None,
+)
+"""What is asked of a sentinel. Its name begins as the policy's ``sentinel`` glob says."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sitting:
     """A session with the lab that measured it.
@@ -68,6 +82,10 @@ def sit(
 
 def _sit_once(lab: Lab, workloads: Sequence[Workload]) -> Sitting:
     runs = [lab.measure(workload) for workload in workloads]
+    if lab.sentinel is not None:
+        # Renewed for its prompts: the reference still has those of the last session in its cache.
+        lab.sentinel = lab.sentinel.renewed(restart=False)
+        runs.append(lab.sentinel.measure(SENTINEL))
     surroundings = lab.watch.report() if lab.watch is not None else None
     return Sitting(session_of(lab, runs, surroundings), lab, surroundings)
 

@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from phasegate.engines.simulator.engine import SimulatorEngine
+
 ROOT = Path(__file__).resolve().parents[2]
 
 WORKLOAD = "input_tokens: 256\noutput_tokens: 8\nrequests: 3\nwarmups: 0\n"
@@ -43,7 +45,8 @@ class Desk:
                 sys.executable, "-m", "pytest", "perf_tests/test_regression.py", "-p", "no:cacheprovider", "-q",
                 "--perf-engine", "simulator", "--perf-engine-config", f"{SPEED} {settings}",
                 "--perf-workloads", str(self.folder / "workloads"), "--perf-baselines", str(self.baselines),
-                "--perf-policy", str(self.folder / "policy.yaml"), "--junitxml", str(self.folder / "junit.xml"), *options,
+                "--perf-policy", str(self.folder / "policy.yaml"),
+                "--junitxml", str(self.folder / "junit.xml"), *options,
             ],
             cwd=ROOT, env=env, capture_output=True, text=True, timeout=120,
         )  # fmt: skip
@@ -155,3 +158,11 @@ def test_saved_sessions_can_be_compared_without_pytest(desk: Desk, tmp_path: Pat
     )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
     assert json.loads(done.stdout)["verdict"] == "REGRESSION"
+
+
+def test_a_sentinel_is_measured_in_every_session(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with SimulatorEngine.from_words(SPEED) as frozen:
+        done = desk.run("", "--update-baselines", "--perf-sessions", "2", "--perf-sentinel-url", frozen.base_url)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all("sentinel[" in path.read_text(encoding="utf-8") for path in desk.sessions())
