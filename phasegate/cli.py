@@ -13,6 +13,10 @@ COMMANDS = {
     "probe": ("phasegate.cli_probe", "measure one or a few requests and draw their two phases"),
     "compare": ("phasegate.cli_compare", "judge one set of results against another, without pytest"),
     "baselines": ("phasegate.cli_baselines", "list, show, compare, prune and check stored baselines"),
+    "selftest": (
+        "phasegate.cli_selftest",
+        "prove that the gate finds planted slowdowns and leaves unchanged servers alone",
+    ),
 }
 """Command -> module with ``add_parser(subparsers)`` and ``run(args) -> int``, and what it is for."""
 

@@ -111,4 +111,3 @@ def _verdicts(results: Sequence[GateResult]) -> str:
         phases = sorted({row.phase for row in regressions(result)})
         said[f"{result.verdict.value} {' and '.join(phases)}".rstrip()] += 1
     return ", ".join(f"{count} x {word}" for word, count in said.items())
-

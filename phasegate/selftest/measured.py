@@ -26,10 +26,10 @@ from phasegate.sitting import sit
 
 PART = "measured"
 
-SPEED = 8.0
-"""Simulated seconds in one: a token takes 1 ms, which a client on the same machine still measures well."""
+SPEED = 5.0
+"""Simulated seconds in one: a token takes 1.6 ms, which a client on the same machine still measures well."""
 
-REQUESTS = 4
+REQUESTS = 3
 BASELINE_SESSIONS = 6
 CANDIDATE_SESSIONS = 3
 

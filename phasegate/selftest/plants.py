@@ -79,9 +79,9 @@ def workloads(requests: int) -> tuple[Workload, ...]:
     ``requests`` is the number of repetitions of each cell in a session.
     """
     return (
-        _workload("selftest-prompt", (256, 512), (2,), requests, "unique"),
+        _workload("selftest-prompt", (128, 256), (1,), requests, "unique"),
         _workload("selftest-answer", (32,), (16, 32), requests, "unique"),
-        _workload("selftest-cache", (512,), (1,), requests, "repeated"),
+        _workload("selftest-cache", (256,), (1,), requests, "repeated"),
     )
 
 

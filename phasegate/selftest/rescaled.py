@@ -102,7 +102,9 @@ class Rescaled:
             wanted=f"alarms in at most {100 * policy.alpha:g} %",
             got=str(self.alarms),
             holds=not too_many,
-            remedy="these sessions differ by more than noise; look for a change of level among them" if too_many else "",
+            remedy="these sessions differ by more than noise; look for a change of level among them"
+            if too_many
+            else "",
         )
 
     def _slowed(self) -> Check:

@@ -49,4 +49,6 @@ def _family(cell: str) -> str:
 
 
 def _only(session: Session, families: set[str]) -> Session:
-    return replace(session, measurements=tuple(one for one in session.measurements if _family(one.workload) in families))
+    return replace(
+        session, measurements=tuple(one for one in session.measurements if _family(one.workload) in families)
+    )

@@ -80,9 +80,7 @@ def _prompts(
     template = words.template(config.template_tokens)
     known = calibrate_known(COMMON_WORDS, lambda text: len(template) + len(words.tokenize(text)))
     writer = PromptWriter(known, config.seed, salt=f"{config.session}/{workload.name}")
-    return [
-        (planned, (*template, *words.tokenize(writer.write(planned, workload.shared_tokens)))) for planned in plan
-    ]
+    return [(planned, (*template, *words.tokenize(writer.write(planned, workload.shared_tokens)))) for planned in plan]
 
 
 def _timeline(arrival: Arrival, left: Sequence[Departure]) -> Timeline:

@@ -84,6 +84,4 @@ def judge_unchanged(
         comparisons = max(comparisons, sum(row.gated and row.ratio is not None for row in result.findings))
         if done is not None:
             done(build + 1)
-    return AABuilds(
-        Count.of(alarms, builds), undecided, comparisons, baseline_sessions, policy.alpha, seen.line()
-    )  # fmt: skip
+    return AABuilds(Count.of(alarms, builds), undecided, comparisons, baseline_sessions, policy.alpha, seen.line())

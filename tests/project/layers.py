@@ -11,10 +11,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("wire",),
     ("metric",),
     ("stats",),
-    ("prompt", "run"),
+    ("prompt", "run", "load_run", "load_plan"),
     ("gate",),
     ("baseline", "baselines", "interop", "engines", "load"),
-    ("lab", "opening", "sitting", "gating"),
+    ("lab", "load_lab", "opening", "sitting", "gating", "selftest"),
     ("report",),
     (
         "judged",
@@ -27,6 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "cli_probe",
         "cli_compare",
         "cli_baselines",
+        "cli_selftest",
     ),
 )
 """Names of modules and packages of ``phasegate``, from the words at the bottom to the edges at the top."""
