@@ -78,8 +78,9 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
     own_cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     engine.start()
     try:
-        if engine.can_restart and client_cores():
-            # The engine has a core of its own; the client keeps off it.
+        if isinstance(engine, EmbeddedEngine) and client_cores():
+            # The engine has a core of its own; the client keeps off it. The simulator has none: its restarts would
+            # inherit the client's cores and share them with it.
             os.sched_setaffinity(0, client_cores())
         server = engine.identity()
         yield Lab(
