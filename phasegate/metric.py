@@ -114,6 +114,21 @@ def request_latency(timeline: Timeline) -> float | Undefined:
     return timeline.tokens[-1].at - timeline.sent
 
 
+def time_to_first_token_from_due(timeline: Timeline) -> float | Undefined:
+    """First token event of any channel, counted from the moment the schedule wanted the request sent.
+
+    What a user waits for in an open loop: a client or a cap that held the request back cannot hide the wait.
+    """
+    value = time_to_first_token(timeline)
+    return value if isinstance(value, Undefined) else timeline.tokens[0].at - timeline.due
+
+
+def request_latency_from_due(timeline: Timeline) -> float | Undefined:
+    """Last token event, counted from the moment the schedule wanted the request sent."""
+    value = request_latency(timeline)
+    return value if isinstance(value, Undefined) else timeline.tokens[-1].at - timeline.due
+
+
 def schedule_delay(timeline: Timeline) -> float | Undefined:
     """How long after it was due the request was sent: the client's own lateness."""
     if timeline.sent is None:
@@ -154,6 +169,14 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "request_latency", "e2el", "s", Better.LOWER, Phase.BOTH,
         "last token event - request headers sent", request_latency,
+    ),
+    Metric(
+        "time_to_first_token_from_due", "ttft_from_due", "s", Better.LOWER, Phase.BOTH,
+        "first token event of any channel - due", time_to_first_token_from_due,
+    ),
+    Metric(
+        "request_latency_from_due", "e2el_from_due", "s", Better.LOWER, Phase.BOTH,
+        "last token event - due", request_latency_from_due,
     ),
     Metric(
         "schedule_delay", "delay", "s", Better.LOWER, Phase.CLIENT,

@@ -145,7 +145,7 @@ def interrupted_run(stop_after: int) -> LoadResult:
 
 def test_a_list_too_large_to_build_ahead_is_sent_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Past the limit requests are built between answers; each arrives once."""
-    monkeypatch.setattr("phasegate.load.closed.BUILT_AHEAD", 100)
+    monkeypatch.setattr("phasegate.load.driving.BUILT_AHEAD", 100)
     with Loopback(steady(1, first=0, gap=0)) as server:
         result = run_closed(Target(server.base_url, "m"), requests(9), max_concurrency=3)
     assert {recording.ending for recording in result.recordings} == {Ending.EOF}
