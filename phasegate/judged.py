@@ -28,7 +28,7 @@ class NotJudged(Skipped):
     """An item that neither passes nor fails: nothing was compared, or the comparison informs only.
 
     Attributes:
-        word: ``NO_BASELINE``, ``INCONCLUSIVE``, ``ADVISORY`` or ``UPDATING``.
+        word: ``NO_BASELINE``, ``INCONCLUSIVE``, ``ADVISORY``, ``UPDATING`` or ``NO_SLO``.
     """
 
     def __init__(self, word: str, reason: str) -> None:
@@ -44,5 +44,6 @@ LETTERS = {
     "NOT_COMPARABLE": "N",
     "ADVISORY": "a",
     "UPDATING": "u",
+    "NO_SLO": "o",
 }
 """Word -> letter in pytest's progress line. Words that are not here print as pytest's own F."""

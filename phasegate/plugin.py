@@ -47,6 +47,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             workloads = {}  # Said once, and without a traceback, when collection is done.
         cells = [cell for workload in workloads.values() for cell in workload.cells]
         metafunc.parametrize("perf_cell", cells, ids=[cell.label for cell in cells])
+    if {"perf_level", "perf_batch_level", "perf_objective"} & set(metafunc.fixturenames):
+        _parametrize_load(metafunc)
+
+
+def _parametrize_load(metafunc: pytest.Metafunc) -> None:
+    """One item for every level of load, and for every objective where the test takes one."""
+    from phasegate.pytest_load import objective_id
+
+    try:
+        options = _state(metafunc.config).load_options
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+    objectives = options.objectives or (None,)
+    if "perf_level" in metafunc.fixturenames:
+        metafunc.parametrize("perf_level", options.levels)
+    if "perf_batch_level" in metafunc.fixturenames:
+        metafunc.parametrize("perf_batch_level", options.levels[1:])
+    if "perf_objective" in metafunc.fixturenames:
+        metafunc.parametrize("perf_objective", objectives, ids=list(map(objective_id, objectives)))
 
 
 @pytest.hookimpl(trylast=True)
@@ -125,6 +144,17 @@ def perf_gate(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
     return state.gate
 
 
+@pytest.fixture(scope="session")
+def perf_load(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
+    """The load of this run: levels of concurrency, collisions and the search, each measured when first asked for."""
+    from phasegate.pytest_load import PytestLoad
+
+    state = _state(request.config)
+    if state.load is None:
+        state.load = PytestLoad.on(perf_lab, state)
+    return state.load
+
+
 @pytest.fixture
 def perf_row(request: pytest.FixtureRequest) -> Any:
     """Shows measured samples as a row of pytest-benchmark, as if it had timed them itself."""
@@ -179,7 +209,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if state is not None and state.lab is not None:
         from phasegate.report.summary import write_summary
 
-        write_summary(terminalreporter, state.lab, state.laws, state.gate, state.invalid)
+        write_summary(terminalreporter, state.lab, state.laws, state.gate, state.invalid, state.load)
 
 
 @pytest.hookimpl(trylast=True)

@@ -88,6 +88,43 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
     (("--perf-sentinel-model",), "model of the sentinel; default: the only one it has", {"metavar": "NAME"}),
     (("--perf-blocks",), "blocks of a paired comparison (default 8)", {"metavar": "N", "type": int, "default": 8}),
     (
+        ("--perf-concurrency",),
+        "requests in flight to measure load at (default 1 4 16); paths go before this option",
+        {"metavar": "N", "nargs": "+", "default": None},
+    ),
+    (
+        ("--perf-slo",),
+        "objectives to judge under load, as METRIC:PERCENTILE:LIMIT, such as ttft:p95:500ms tpot:p95:50ms; "
+        "paths go before this option",
+        {"metavar": "SLO", "nargs": "+", "default": None},
+    ),
+    (
+        ("--perf-load-requests",),
+        "requests of each level of load (default: what the objectives need, up to 60)",
+        {"metavar": "N", "type": int},
+    ),
+    (
+        ("--perf-find-limit",),
+        "search for the highest load that keeps every objective",
+        {"action": "store_true"},
+    ),
+    (
+        ("--perf-max-level",),
+        "highest concurrency of that search (default 64)",
+        {"metavar": "N", "type": int, "default": 64},
+    ),
+    (
+        ("--perf-max-stall",),
+        "longest gap that a long prompt may cause in running streams, such as 200ms; "
+        "default: twice the long prompt's own prefill",
+        {"metavar": "TIME"},
+    ),
+    (
+        ("--perf-batching-factor",),
+        "how many times the throughput of one user several must reach together (default 1.2)",
+        {"metavar": "X", "type": float},
+    ),
+    (
         ("--perf-save-sessions",),
         "folder that gets this run's sessions, judged or not, as pytest-benchmark JSON",
         {"metavar": "DIR"},

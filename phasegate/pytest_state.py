@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from phasegate.workload import Workload, load_workload
 if TYPE_CHECKING:
     from phasegate.lab import Lab
     from phasegate.pytest_gate import PytestGate
+    from phasegate.pytest_load import LoadOptions, PytestLoad
     from phasegate.stats.outcome import LawResult
 
 LEAST_BLOCKS = 5
@@ -71,7 +73,9 @@ class PerfState:
     policy: Policy = field(default_factory=Policy)
     blocks: int = 8
     say: Callable[[str], None] = print
+    watched: bool = False
     gate: PytestGate | None = None
+    load: PytestLoad | None = None
     lab: Lab | None = None
 
     @classmethod
@@ -111,12 +115,23 @@ class PerfState:
             with open_lab(self.opening, live.say) as lab:
                 self.lab = lab
                 lab.progress = live
-                self.say = live.say
+                self.say, self.watched = live.say, live.enabled
                 yield lab
         except EngineError as error:
             pytest.exit(str(error), returncode=15)
         finally:
             live.clear()
+
+    @cached_property
+    def load_options(self) -> LoadOptions:
+        """What the options say of load.
+
+        Raises:
+            ValueError: one line for the user.
+        """
+        from phasegate.pytest_load import load_options
+
+        return load_options(self)
 
     def reference_opening(self) -> Opening | None:
         """How the reference of a paired comparison is opened, or None where stored sessions are compared with."""

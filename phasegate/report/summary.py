@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from phasegate.report.gate_lines import WORD_WIDTH, gate_lines
 from phasegate.report.lab_tables import COLUMNS, Row, attribution, cache_lines, rows_of, show_interval
+from phasegate.report.load_tables import load_lines
+from phasegate.report.table_text import render_table
 from phasegate.run import WorkloadRun
 
 if TYPE_CHECKING:
@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 
 def write_summary(
-    terminal: Any, lab: Lab, laws: list[tuple[str, LawResult]], gate: Any = None, invalid: Sequence[str] = ()
+    terminal: Any,
+    lab: Lab,
+    laws: list[tuple[str, LawResult]],
+    gate: Any = None,
+    invalid: Sequence[str] = (),
+    load: Any = None,
 ) -> None:
     """Write everything below pytest's own output; ``invalid`` are reasons why some runs were not judged."""
     terminal.section("phases", sep="=")
@@ -32,6 +37,8 @@ def write_summary(
         terminal.write_line("")
         for line in run_lines(run, width, colour=colour):
             terminal.write_line(line)
+    if load is not None:
+        write_load(terminal, load)
     if invalid:
         terminal.section("cannot be judged", sep="-")
         for reason in invalid:
@@ -44,6 +51,15 @@ def write_summary(
             terminal.write_line(text)
     if gate is not None:
         write_gate(terminal, gate)
+
+
+def write_load(terminal: Any, load: Any) -> None:
+    """What was measured under load, where anything was."""
+    if load.load.empty:
+        return
+    terminal.section("load", sep="-")
+    for line in load_lines(load.load, load.options.objectives, terminal._tw.fullwidth, colour=terminal.hasmarkup):
+        terminal.write_line(line)
 
 
 def write_gate(terminal: Any, gate: Any) -> None:
@@ -74,7 +90,7 @@ def run_lines(run: WorkloadRun, width: int, *, colour: bool) -> list[str]:
     """The table of one workload (medians with 95 % intervals) and the line of attribution below it."""
     rows = rows_of(run)
     lines = textwrap.wrap(_title(run, rows), width)
-    lines += _render(_table(run, rows), width, colour=colour)
+    lines += render_table(_table(run, rows), width, colour=colour)
     if run.workload.prefix != "unique":
         lines += cache_lines(rows)
     else:
@@ -139,13 +155,3 @@ MARKUP: dict[str, dict[str, bool]] = {
     "INCONCLUSIVE": {"yellow": True, "bold": True},
 }
 """How words are coloured; all others are yellow."""
-
-
-def _render(table: Table, width: int, *, colour: bool) -> list[str]:
-    buffer = io.StringIO()
-    _console(buffer, width, colour=colour).print(table)
-    return [line.rstrip() for line in buffer.getvalue().splitlines() if line.strip()]
-
-
-def _console(buffer: io.StringIO, width: int, *, colour: bool) -> Console:
-    return Console(file=buffer, width=width, force_terminal=colour, no_color=not colour, highlight=False)

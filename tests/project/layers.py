@@ -21,6 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "replay",
         "pytest_options",
         "pytest_gate",
+        "pytest_load",
         "pytest_state",
         "plugin",
         "cli",

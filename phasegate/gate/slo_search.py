@@ -1,0 +1,128 @@
+"""The search for the highest load that still keeps every objective: doubling, then bisection.
+
+The search is told what was measured and says what to measure next; it measures nothing itself. A level counts as kept
+or broken only where the exact interval proves it, so the answer is an interval: kept up to the one, broken from the
+other, with the unproven levels between them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from phasegate.gate.break_cause import Broken, cause_of
+from phasegate.gate.slo import Objective
+from phasegate.gate.slo_share import Kept, judge_level
+from phasegate.gate.verdict import Verdict
+from phasegate.load_run import LevelRun
+
+RATE_STEP = 1.25
+"""A break between two rates is known well enough when they are this factor apart: finer than rates repeat."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How far one objective holds.
+
+    Attributes:
+        objective: the promise.
+        kept: highest level proven to keep it, below every level proven to break it; None where none is proven.
+        broken: lowest level proven to break it; None where none is proven.
+        unproven: levels measured between the two that prove neither.
+        cause: why it broke; None where it did not.
+        at_most: highest level that the search was allowed to measure.
+        by_rate: whether levels are requests a second.
+    """
+
+    objective: Objective
+    kept: float | None
+    broken: float | None
+    unproven: tuple[float, ...]
+    cause: Broken | None
+    at_most: float
+    by_rate: bool
+
+    @property
+    def text(self) -> str:
+        """The limit in one line."""
+        unit = " requests/s" if self.by_rate else " at a time"
+        if self.broken is None:
+            reached = "nothing proven" if self.kept is None else f"kept up to {self.kept:g}{unit}"
+            text = f"{self.objective.text}: {reached}, no break up to {self.at_most:g}"
+        else:
+            reached = "no level proven to keep it" if self.kept is None else f"kept up to {self.kept:g}{unit}"
+            text = f"{self.objective.text}: {reached}, broken from {self.broken:g}{unit}"
+        if self.unproven:
+            text += f"; unproven at {', '.join(f'{level:g}' for level in self.unproven)}: send more requests"
+        return text
+
+
+def limits(objectives: Sequence[Objective], runs: Sequence[LevelRun], *, at_most: float) -> list[Limit]:
+    """How far each objective holds, by what was measured; the one that breaks first stands first."""
+    found = [_limit(objective, runs, at_most) for objective in objectives]
+    return sorted(found, key=lambda one: math.inf if one.broken is None else one.broken)
+
+
+def _limit(objective: Objective, runs: Sequence[LevelRun], at_most: float) -> Limit:
+    ordered = sorted(runs, key=lambda run: run.level)
+    judged = [judge_level(objective, run) for run in ordered]
+    broken = min((one.level for one in judged if one.verdict is Verdict.SLO_BREACH), default=None)
+    below = [one for one in judged if broken is None or one.level < broken]
+    kept = max((one.level for one in below if one.verdict is Verdict.PASS), default=None)
+    unproven = tuple(one.level for one in below if kept is None or one.level > kept)
+    cause = None
+    if broken is not None:
+        culprit = next(run for run in ordered if run.level == broken)
+        cause = cause_of(objective, ordered[0], culprit)
+    return Limit(objective, kept, broken, unproven, cause, at_most, by_rate=any(run.by_rate for run in runs))
+
+
+def next_level(objectives: Sequence[Objective], runs: Sequence[LevelRun], *, at_most: int) -> int | None:
+    """The concurrency to measure next, or None where the search is over.
+
+    1 first, then twice the highest while all is kept, then the middle between kept and broken of the objective that
+    breaks first. ``at_most`` is never exceeded.
+    """
+    low, high = _bracket(objectives, runs)
+    if low is None and high is None:
+        return 1
+    if high is None:
+        assert low is not None
+        return min(int(low) * 2, at_most) if low < at_most else None
+    middle = (int(low or 0) + int(high)) // 2
+    return middle if (low or 0) < middle < high and middle >= 1 else None
+
+
+def next_rate(
+    objectives: Sequence[Objective], runs: Sequence[LevelRun], *, first: float, at_most: float
+) -> float | None:
+    """The rate of arrivals to measure next, or None where the search is over: the same by factors.
+
+    ``first`` is where it begins, such as half the rate at which one user got answers.
+    """
+    low, high = _bracket(objectives, runs)
+    if low is None and high is None:
+        return min(first, at_most)
+    if high is None:
+        assert low is not None
+        return min(low * 2, at_most) if low < at_most else None
+    if low is None:
+        # Broken where it began: look below, but not for ever.
+        return high / 2 if high > first / 8 else None
+    return math.sqrt(low * high) if high / low > RATE_STEP else None
+
+
+def _bracket(objectives: Sequence[Objective], runs: Sequence[LevelRun]) -> tuple[float | None, float | None]:
+    """Highest level that seems to keep every objective, and the lowest above it that seems not to.
+
+    By the share itself and not by its interval: an unproven level must lead the search somewhere as well.
+    """
+    seems = {run.level: all(_seems_kept(judge_level(one, run)) for one in objectives) for run in runs}
+    high = min((level for level, kept in seems.items() if not kept), default=None)
+    low = max((level for level, kept in seems.items() if kept and (high is None or level < high)), default=None)
+    return low, high
+
+
+def _seems_kept(kept: Kept) -> bool:
+    return kept.missed is not None and kept.missed.share <= 1 - kept.objective.share

@@ -1,0 +1,102 @@
+"""Whether a level of load keeps an objective, by the exact interval of the share of requests that miss it.
+
+``p95 <= 500 ms`` says that at most 5 % of all requests take longer. How many of the sent ones did is a binomial count,
+so its exact interval (Clopper and Pearson 1934) decides: below the promise PASS, above it SLO_BREACH, across it
+INCONCLUSIVE with the number of requests that could decide. Each bound errs in at most 5 % of runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from phasegate.gate.slo import Objective, attainment
+from phasegate.gate.verdict import Verdict
+from phasegate.load_run import LevelRun
+from phasegate.metric import Undefined, metric_named
+from phasegate.stats.intervals import ProportionInterval, proportion_interval
+from phasegate.timeline import Timeline
+from phasegate.units import format_percent, format_seconds
+
+ALPHA = 0.05
+"""Error probability of each bound, as for the laws."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One objective at one level.
+
+    Attributes:
+        objective: the promise.
+        level: of the load.
+        verdict: PASS, SLO_BREACH, INCONCLUSIVE or INVALID_RUN.
+        reason: one sentence with the numbers, and what to do where it did not pass.
+        missed: the share of all requests sent that missed the limit, with bounds; None where nothing was sent.
+        needed: requests in all that would decide if no other missed; None where decided.
+    """
+
+    objective: Objective
+    level: float
+    verdict: Verdict
+    reason: str
+    missed: ProportionInterval | None
+    needed: int | None = None
+
+
+def requests_to_prove(objective: Objective) -> int:
+    """Requests without a single miss that prove an objective: 59 for p95, 299 for p99."""
+    return math.ceil(round(math.log(ALPHA) / math.log(objective.share), 9))
+
+
+def judge_level(objective: Objective, run: LevelRun) -> Kept:
+    """Whether a level keeps an objective."""
+    if not run.sent:
+        return Kept(objective, run.level, Verdict.INVALID_RUN, f"{run.name}: no request was sent; measure again", None)
+    found = attainment(objective, run.samples(objective.metric), run.without(objective.metric))
+    missed = proportion_interval(found.sent - found.kept, found.sent, ALPHA)
+    promised = 1 - objective.share
+    said = (
+        f"{run.name}: {missed.hits} of {missed.n} requests missed {objective.metric} <= "
+        f"{format_seconds(objective.limit)} ({format_percent(missed.share)}, at least {format_percent(missed.low)}, at "
+        f"most {format_percent(missed.high)}; promised: at most {format_percent(promised)}); "
+        f"p{objective.percentile:g} is {format_seconds(found.value)}"
+    )
+    if run.missed is not None:
+        return Kept(objective, run.level, Verdict.INVALID_RUN, f"{said}; {run.missed}", missed)
+    if missed.low > promised:
+        return Kept(objective, run.level, Verdict.SLO_BREACH, said, missed)
+    if missed.high <= promised:
+        return Kept(objective, run.level, Verdict.PASS, said, missed)
+    needed = _needed(missed, promised)
+    return Kept(
+        objective, run.level, Verdict.INCONCLUSIVE, f"{said}; p{objective.percentile:g} needs {needed} requests "
+        f"(--perf-load-requests {needed})", missed, needed,
+    )  # fmt: skip
+
+
+def _needed(missed: ProportionInterval, promised: float) -> int:
+    """The fewest requests in all that decide: either no further one misses, or the share stays as it is."""
+    n = missed.n
+    while n < MOST_NEEDED:
+        n += max(1, n // 50)
+        share = missed.hits * n // missed.n
+        if proportion_interval(missed.hits, n, ALPHA).high <= promised:
+            return n
+        if missed.share > promised and proportion_interval(share, n, ALPHA).low > promised:
+            return n
+    return MOST_NEEDED
+
+
+MOST_NEEDED = 10_000
+"""`_needed` looks no further: the share lies on the promise itself."""
+
+
+def attained(objectives: Sequence[Objective], run: LevelRun) -> int:
+    """Requests of a level that meet every objective; failures meet none."""
+    return sum(all(_meets(line, one) for one in objectives) for line in run.timelines)
+
+
+def _meets(line: Timeline, objective: Objective) -> bool:
+    value = metric_named(objective.metric).measure(line)
+    return line.status == "ok" and not isinstance(value, Undefined) and value <= objective.limit

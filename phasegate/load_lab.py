@@ -1,0 +1,237 @@
+"""The lab under load: several users at a time, a long prompt among running streams, and the search for the limit.
+
+It borrows the lab's way of writing prompts and asking for an exact length. Levels are measured in rounds in which they
+take turns in a random order; every prompt is new.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+
+import numpy as np
+
+from phasegate.gate.slo import Objective
+from phasegate.gate.slo_search import Limit, limits, next_level
+from phasegate.lab import Lab, MeasurementError
+from phasegate.load.closed import run_closed
+from phasegate.load.collision import run_collision
+from phasegate.load.driving import LoadResult
+from phasegate.load.request import Request
+from phasegate.load_plan import LevelPlan
+from phasegate.load_run import Collision, LevelRun, Round
+from phasegate.metric import Undefined, time_to_first_token
+from phasegate.stats.percentile import nearest_rank
+from phasegate.timeline import Recording
+from phasegate.units import format_seconds
+from phasegate.wire.openai_stream import decode
+from phasegate.workload import Workload
+
+TELL_EVERY = 0.2
+"""Seconds between two changes of the live line: it is written from inside the measured window."""
+
+SPARE_COLLISIONS = 3
+"""Collisions that may miss (a stream was over too early) before it is given up."""
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class LoadLab:
+    """Measures one lab's engine under load.
+
+    Attributes:
+        lab: the engine and how to talk to it.
+        say: told what is going on, for a live line; None where nobody watches.
+        levels: what was measured with `measure_levels`, by requests in flight.
+        collisions: what was measured with `collide`.
+        searched: levels of `find_limit` that were measured only for it.
+        found: what `find_limit` found.
+    """
+
+    lab: Lab
+    say: Say | None = None
+    levels: dict[int, LevelRun] = field(default_factory=dict)
+    collisions: list[Collision] = field(default_factory=list)
+    searched: dict[int, LevelRun] = field(default_factory=dict)
+    found: list[Limit] = field(default_factory=list)
+    _blocks: itertools.count[int] = field(default_factory=itertools.count)
+    _warm: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was measured yet."""
+        return not (self.levels or self.collisions or self.searched)
+
+    def measure_levels(self, workload: Workload, plans: Sequence[LevelPlan]) -> dict[int, LevelRun]:
+        """Every level of the plan, measured once and remembered.
+
+        Raises:
+            KeyboardInterrupt: the user stopped; what was measured until then is kept in ``levels`` as partial.
+            CalibrationError, MeasurementError: prompts cannot be written.
+        """
+        missing = [plan for plan in plans if plan.level not in self.levels]
+        if not missing:
+            return self.levels
+        self._warm_up(workload)
+        rng = np.random.default_rng([self.lab.seed, *b"levels"])
+        for number in range(max(plan.rounds for plan in missing)):
+            for place in rng.permutation(len(missing)):
+                plan = missing[int(place)]
+                if number < plan.rounds:
+                    self._visit(self.levels, workload, plan)
+        return self.levels
+
+    def _visit(self, runs: dict[int, LevelRun], workload: Workload, plan: LevelPlan) -> None:
+        """One round at one level, added to what the level has."""
+        requests = self._requests(workload, plan.per_round)
+        watcher = _LoadWatcher(self.say, plan, requests) if self.say is not None else None
+        result = run_closed(self.lab.target, requests, max_concurrency=plan.level, on_done=watcher)
+        before = runs.get(plan.level)
+        runs[plan.level] = _joined(before, _level_run(plan.level, result))
+        if result.partial:
+            raise KeyboardInterrupt
+
+    def _requests(self, workload: Workload, count: int) -> list[Request]:
+        (n_in,), (n_out,) = workload.input_tokens, workload.output_tokens
+        endpoint = workload.endpoint or self.lab.endpoint
+        first = next(self._blocks) * BLOCK_OF_REQUESTS
+        return self.lab.fresh_requests(endpoint, n_in, n_out, count, name=workload.name, first=first)
+
+    def _warm_up(self, workload: Workload) -> None:
+        if not self._warm and workload.warmups:
+            run_closed(self.lab.target, self._requests(workload, workload.warmups), max_concurrency=1)
+        self._warm = True
+
+    def collide(self, streams: Workload, long_prompt: Workload) -> list[Collision]:
+        """Collisions of a long prompt with running streams, each beside the same prefill on the idle server.
+
+        Measured once and remembered. A collision in which a stream was over before the long prompt was read is
+        measured again, a few times.
+
+        Raises:
+            MeasurementError: collisions miss, or requests of them fail; one line with the remedy.
+        """
+        missed = 0
+        while len(self.collisions) < long_prompt.requests:
+            if self.say is not None:
+                self.say(f"measuring collision {len(self.collisions) + 1} of {long_prompt.requests}")
+            one = self._collide_once(streams, long_prompt)
+            if one.hit:
+                self.collisions.append(one)
+                continue
+            missed += 1
+            if missed > SPARE_COLLISIONS:
+                raise MeasurementError(
+                    f"{missed} of {missed + len(self.collisions)} long prompts were not read while all "
+                    f"{len(one.streams)} streams were being answered; give {streams.name} longer answers or fewer "
+                    "requests, so that all fit beside the long prompt"
+                )
+        return self.collisions
+
+    def _collide_once(self, streams: Workload, long_prompt: Workload) -> Collision:
+        alone, intruder = self._requests(long_prompt, 2)
+        idle = run_closed(self.lab.target, [alone], max_concurrency=1)
+        if idle.partial:
+            raise KeyboardInterrupt
+        line = decode(idle.recordings[0])
+        ttft = time_to_first_token(line)
+        if line.status != "ok" or isinstance(ttft, Undefined):
+            said = line.error_message or line.error_kind or line.status
+            raise MeasurementError(
+                f"{long_prompt.name}: a prompt of {long_prompt.input_tokens[0]} tokens failed: {said}"
+            )
+        came = run_collision(self.lab.target, self._requests(streams, streams.requests), intruder)
+        return Collision(decode(came.intruder), tuple(decode(one) for one in came.streams), ttft)
+
+    def find_limit(
+        self, workload: Workload, objectives: Sequence[Objective], *, requests: int, at_most: int
+    ) -> list[Limit]:
+        """How many users at a time each objective bears; levels measured before are used as they are.
+
+        Args:
+            workload: what each user asks.
+            objectives: at least one.
+            requests: of each level that is still to be measured.
+            at_most: highest level that is measured.
+        """
+        self._warm_up(workload)
+        while True:
+            runs = {**self.searched, **self.levels}
+            known = [run for level, run in runs.items() if level <= at_most]
+            level = next_level(objectives, known, at_most=at_most)
+            if level is None or level in runs:
+                break
+            self._visit(self.searched, workload, LevelPlan(level, 1, max(requests, 2 * level)))
+        self.found = limits(objectives, known, at_most=at_most)
+        return self.found
+
+
+BLOCK_OF_REQUESTS = 1_000_000
+"""Numbers of prompts set aside for each run, so that no two runs share a prompt."""
+
+
+def _level_run(level: float, result: LoadResult) -> LevelRun:
+    missed = None
+    if not result.concurrency_reached:
+        missed = (
+            f"only {result.peak_in_flight} requests were in flight at a time, {result.max_concurrency} were asked for"
+        )
+    return LevelRun(
+        level=level,
+        rounds=(Round(tuple(decode(one) for one in result.recordings)),),
+        partial=result.partial,
+        missed=missed,
+        notes=result.health.warnings(),
+    )
+
+
+def _joined(before: LevelRun | None, after: LevelRun) -> LevelRun:
+    if before is None:
+        return after
+    return LevelRun(
+        level=before.level,
+        rounds=before.rounds + after.rounds,
+        by_rate=before.by_rate,
+        partial=before.partial or after.partial,
+        missed=before.missed or after.missed,
+        notes=tuple(dict.fromkeys(before.notes + after.notes)),
+    )
+
+
+class _LoadWatcher:
+    """Turns ended requests into a live line, rarely: requests in flight, running percentiles, errors."""
+
+    def __init__(self, say: Say, plan: LevelPlan, requests: Sequence[Request]) -> None:
+        self._say = say
+        self._level = plan.level
+        self._planned = len(requests)
+        self._done = 0
+        self._failed = 0
+        self._first_bytes: list[float] = []
+        self._told = 0.0
+
+    def __call__(self, _place: int, recording: Recording) -> None:
+        """Called inside the measured window, so nothing is decoded: the first byte stands for the first token."""
+        self._done += 1
+        if recording.http_status != 200 or not recording.reads or recording.sent is None:
+            self._failed += 1
+        else:
+            self._first_bytes.append(recording.reads[0].at - recording.sent)
+        now = monotonic()
+        if now - self._told >= TELL_EVERY:
+            self._told = now
+            self._say(self._line())
+
+    def _line(self) -> str:
+        in_flight = min(self._level, self._planned - self._done)
+        running = "-"
+        if self._first_bytes:
+            p50, p95 = (format_seconds(nearest_rank(self._first_bytes, percent)) for percent in (50, 95))
+            running = f"{p50} / {p95}"
+        return (
+            f"measuring {self._level} at a time: {self._done} of {self._planned} done, {in_flight} in flight, "
+            f"first byte p50 / p95 {running}, {self._failed} failed"
+        )

@@ -1,0 +1,251 @@
+"""Load inside a pytest run: what the options ask for, measured at the first question, and how each item ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from phasegate.engines.base import EngineError
+from phasegate.gate.break_cause import cause_of
+from phasegate.gate.facts import facts_of
+from phasegate.gate.slo import Objective, parse_objective
+from phasegate.gate.slo_search import Limit
+from phasegate.gate.slo_share import judge_level, requests_to_prove
+from phasegate.gate.verdict import Verdict
+from phasegate.judged import Judged, NotJudged
+from phasegate.lab import Lab, MeasurementError
+from phasegate.load_lab import LoadLab
+from phasegate.load_plan import plan_levels
+from phasegate.load_run import LevelRun, token_rates
+from phasegate.prompt import CalibrationError
+from phasegate.stats import laws
+from phasegate.strict_yaml import SettingsError
+from phasegate.units import parse_duration
+from phasegate.workload import Workload, load_workload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from phasegate.pytest_state import PerfState
+    from phasegate.stats.outcome import LawResult
+
+LEVELS = (1, 4, 16)
+"""Requests in flight that are measured unless ``--perf-concurrency`` names others."""
+
+STALL_PREFILLS = 2.0
+"""A long prompt may stall running streams by so many times its own prefill, measured on the idle server beside it,
+unless ``--perf-max-stall`` says how long. Without chunked prefill the stall is one prefill; more means that the
+streams waited for something else as well."""
+
+FOLDER = Path("fixtures") / "load"
+
+NO_SLO = "NO_SLO"
+
+ONE_CORE = (
+    "the embedded engine decodes on one CPU core, where arithmetic and not the reading of weights is the limit, so "
+    "there may be nothing to share; judge it all the same with --perf-batching-factor"
+)
+"""Why batching informs only there; docs/explanation/load.md has what was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """What the user wants of load.
+
+    Attributes:
+        levels: requests in flight, ascending.
+        objectives: of the options and the policy.
+        requests: of every level, or None to plan them.
+        find_limit: whether to search for the highest level.
+        at_most: highest level of the search.
+        max_stall: seconds, or None for `STALL_PREFILLS`.
+        factor: what batching must reach, or None for the law's own.
+    """
+
+    levels: tuple[int, ...]
+    objectives: tuple[Objective, ...]
+    requests: int | None
+    find_limit: bool
+    at_most: int
+    max_stall: float | None
+    factor: float | None
+
+
+def load_options(state: PerfState) -> LoadOptions:
+    """The options of load.
+
+    Raises:
+        ValueError: one line naming the option, its value and what would be right.
+    """
+    take = state.config.getoption
+    stall = take("--perf-max-stall")
+    return LoadOptions(
+        levels=_levels(take("--perf-concurrency")),
+        objectives=_objectives(take("--perf-slo")) + state.policy.objectives_for("concurrency"),
+        requests=_at_least_one("--perf-load-requests", take("--perf-load-requests")),
+        find_limit=take("--perf-find-limit"),
+        at_most=_at_least_one("--perf-max-level", take("--perf-max-level")) or 1,
+        max_stall=None if stall is None else parse_duration(stall, source="--perf-max-stall"),
+        factor=_factor(take("--perf-batching-factor")),
+    )
+
+
+def _levels(given: Sequence[str] | None) -> tuple[int, ...]:
+    if given is None:
+        return LEVELS
+    found = set()
+    for word in " ".join(given).split():
+        if not word.isdigit() or int(word) < 1:
+            raise ValueError(
+                f"--perf-concurrency: {word!r} is not a whole number of at least 1; paths go before this option"
+            )
+        found.add(int(word))
+    return tuple(sorted(found))
+
+
+def _objectives(given: Sequence[str] | None) -> tuple[Objective, ...]:
+    words = " ".join(given or ()).split()
+    return tuple(dict.fromkeys(parse_objective(word, source="--perf-slo") for word in words))
+
+
+def _at_least_one(option: str, value: int | None) -> int | None:
+    if value is not None and value < 1:
+        raise ValueError(f"{option} is {value}; it must be at least 1")
+    return value
+
+
+def _factor(value: float | None) -> float | None:
+    if value is not None and not 0 < value < 1e6:
+        raise ValueError(f"--perf-batching-factor is {value:g}; it must be above 0, such as 1.2")
+    return value
+
+
+@dataclass
+class PytestLoad:
+    """The load of one run.
+
+    Attributes:
+        state: of the run.
+        options: what the user wants.
+        load: the lab under load.
+    """
+
+    state: PerfState
+    options: LoadOptions
+    load: LoadLab
+
+    @classmethod
+    def on(cls, lab: Lab, state: PerfState) -> PytestLoad:
+        """The load of a run on its lab."""
+        return cls(state, state.load_options, LoadLab(lab, state.say if state.watched else None))
+
+    def judge_objective(self, level: int, objective: Objective | None) -> None:
+        """End the item of one objective at one level; without any objective it is measured and not judged."""
+        run = self._level(level)
+        if objective is None:
+            raise NotJudged(NO_SLO, "no objective is given; say --perf-slo ttft:p95:500ms tpot:p95:50ms")
+        kept = judge_level(objective, run)
+        if kept.verdict is Verdict.PASS:
+            return
+        if kept.verdict is Verdict.SLO_BREACH:
+            facts = facts_of(objective.metric)
+            cause = cause_of(objective, self._level(self.options.levels[0]), run)
+            phase = f"{objective.metric} ({facts.phase if facts else 'both'})"
+            raise Judged("SLO_BREACH", f"{phase}: {kept.reason}; cause: {cause.cause.value}: {cause.reason}")
+        if kept.verdict is Verdict.INCONCLUSIVE and not self.state.policy.inconclusive_fails:
+            raise NotJudged("INCONCLUSIVE", kept.reason)
+        raise Judged(kept.verdict.value, kept.reason)
+
+    def batching(self, level: int) -> LawResult:
+        """The law of batching at a level against the lowest one."""
+        single, several = self._level(self.options.levels[0]), self._level(level)
+        rates = [token_rates(run) for run in (single, several)]
+        if not all(all(column) for column in rates):
+            raise Judged("INVALID_RUN", f"a round without an answer at {single.name} or {several.name}")
+        # Both were visited in every round, so they pair by round.
+        return laws.amortises(
+            *rates,
+            factor=self.options.factor or laws.AMORTISE_MIN,
+            law=f"batching amortises decode ({self.options.levels[0]} -> {level} at a time)",
+        )
+
+    def inform_only(self, result: LawResult) -> None:
+        """End the item of batching where its failing would say nothing: on one CPU core, unless a factor is given."""
+        embedded = self.state.opening.base_url is None and self.state.opening.engine == "embedded"
+        if embedded and self.options.factor is None and result.outcome.value != "PASS":
+            raise NotJudged("ADVISORY", f"{result.reason}; informs only: {ONE_CORE}")
+
+    def stall(self) -> LawResult:
+        """The law of the bounded stall."""
+        with _said():
+            collisions = self.load.collide(self._workload("streams"), self._workload("long-prompt"))
+        bound = self.options.max_stall
+        law = "a long prompt stalls running streams by a bounded gap"
+        if bound is None:
+            alone, gap = (
+                float(np.median([getattr(one, name) for one in collisions])) for name in ("alone", "usual_gap")
+            )
+            bound = STALL_PREFILLS * alone + gap
+            law = f"a long prompt stalls running streams by at most {STALL_PREFILLS:g} of its own prefills"
+        return laws.stall_bounded([one.stall for one in collisions], bound=bound, law=law)
+
+    def limits(self) -> list[Limit]:
+        """What the search finds; ends the item where nothing was asked for."""
+        if not self.options.find_limit:
+            raise NotJudged("ADVISORY", "the search for the highest load takes --perf-find-limit and an objective")
+        if not self.options.objectives:
+            raise NotJudged(NO_SLO, "the search needs an objective; say --perf-slo ttft:p95:500ms")
+        plan = self._plans()[-1]
+        with _said():
+            return self.load.find_limit(
+                self._workload("concurrency"),
+                self.options.objectives,
+                requests=plan.requests if self.options.requests is None else self.options.requests,
+                at_most=self.options.at_most,
+            )
+
+    def _plans(self) -> Any:
+        to_prove = max(map(requests_to_prove, self.options.objectives), default=0)
+        workload = self._workload("concurrency")
+        return plan_levels(
+            self.options.levels, workload.requests, to_prove=to_prove, fixed=self.options.requests
+        )  # fmt: skip
+
+    def _level(self, level: int) -> LevelRun:
+        with _said():
+            run = self.load.measure_levels(self._workload("concurrency"), self._plans())[level]
+        if not any(line.status == "ok" for line in run.timelines):
+            kinds = ", ".join(f"{count} x {kind}" for kind, count in run.failures().most_common())
+            raise Judged("INVALID_RUN", f"{run.name}: every request failed ({kinds})")
+        return run
+
+    def _workload(self, name: str) -> Workload:
+        try:
+            workload = load_workload(self.state.config.rootpath / FOLDER / f"{name}.yaml")
+        except SettingsError as error:
+            raise Judged("INVALID_RUN", str(error)) from None
+        if len(workload.cells) != 1:
+            raise Judged("INVALID_RUN", f"{FOLDER / name}.yaml: load needs one input and one output length")
+        return workload
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """Measuring whose troubles end the item as INVALID_RUN."""
+    try:
+        yield
+    except (MeasurementError, CalibrationError, EngineError, ValueError, OSError) as error:
+        raise Judged("INVALID_RUN", str(error)) from None
+
+
+Ids = Callable[[Any], str]
+
+
+def objective_id(objective: Objective | None) -> str:
+    """The objective in a test id."""
+    return "no objective" if objective is None else objective.text

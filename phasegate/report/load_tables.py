@@ -1,0 +1,148 @@
+"""Load in the terminal summary: one row for every level, then what batching, a long prompt and the search showed."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich import box
+from rich.table import Table
+
+from phasegate.gate.slo import Objective, wilson
+from phasegate.gate.slo_search import Limit
+from phasegate.gate.slo_share import attained
+from phasegate.load_run import Collision, LevelRun
+from phasegate.report.table_text import render_table
+from phasegate.stats.percentile import PercentileInterval, needed_to_leave_maximum
+from phasegate.units import format_percent, format_seconds, format_span
+
+if TYPE_CHECKING:
+    from phasegate.load_lab import LoadLab
+
+CHUNKED_BELOW = 0.5
+"""A stall below this share of the long prompt's own prefill shows that prefill was done in pieces."""
+
+WIDE = 150
+"""Columns of a screen from which the table has room for intervals."""
+
+Column = tuple[str, Callable[[LevelRun], str]]
+
+
+def load_lines(load: LoadLab, objectives: Sequence[Objective], width: int, *, colour: bool) -> list[str]:
+    """Everything measured under load, as lines."""
+    lines: list[str] = []
+    runs = [run for _, run in sorted({**load.searched, **load.levels}.items())]
+    if runs:
+        lines += render_table(level_table(runs, objectives, intervals=width >= WIDE), width, colour=colour)
+        lines += level_notes(runs)
+        lines += batching_lines([run for _, run in sorted(load.levels.items())])
+    lines += stall_lines(load.collisions)
+    lines += limit_lines(load.found)
+    return [part for line in lines for part in ([line] if len(line) <= width else textwrap.wrap(line, width))]
+
+
+def level_table(runs: Sequence[LevelRun], objectives: Sequence[Objective], *, intervals: bool) -> Table:
+    """Percentiles with failures as infinity, rates, and how many requests kept every objective.
+
+    ``intervals`` adds the 95 % interval of each percentile, where there are values enough for one.
+    """
+
+    def shown(metric: str, percent: float) -> Callable[[LevelRun], str]:
+        return lambda run: _show(run.percentile(metric, percent), interval=intervals)
+
+    columns: list[Column] = [
+        ("users", lambda run: f"{run.level:g}"),
+        ("sent", lambda run: str(run.sent)),
+        ("TTFT p50", shown("ttft", 50)),
+        ("p95", shown("ttft", 95)),
+        ("TPOT p50", shown("tpot", 50)),
+        ("p95", shown("tpot", 95)),
+        ("total p95", shown("e2el", 95)),
+        ("tok/s", lambda run: f"{run.token_rate:,.0f}"),
+        ("req/s", lambda run: f"{run.request_rate:.3g}"),
+    ]
+    if objectives:
+        columns += [
+            ("kept all", lambda run: _attainment(objectives, run)),
+            ("good/s", lambda run: f"{run.rate_of(attained(objectives, run)):.3g}"),
+        ]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for heading, _ in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for run in runs:
+        table.add_row(*(show(run) for _, show in columns))
+    return table
+
+
+def _show(value: PercentileInterval | None, *, interval: bool) -> str:
+    """A percentile; marked where there are so few values that it is the largest one."""
+    if value is None:
+        return "-"
+    mark = "" if value.percent <= 50 or value.n >= needed_to_leave_maximum(value.percent) else "*"
+    if not interval:
+        return format_seconds(value.value) + mark
+    return format_span(value.value, value.low, value.high) + mark
+
+
+def _attainment(objectives: Sequence[Objective], run: LevelRun) -> str:
+    if not run.sent:
+        return "-"
+    kept = attained(objectives, run)
+    low, high = (format_percent(bound, digits=0).removesuffix(" %") for bound in wilson(kept, run.sent))
+    return f"{kept / run.sent:.0%} [{low}, {high}]"
+
+
+def level_notes(runs: Sequence[LevelRun]) -> list[str]:
+    """What a reader must know of the levels: failures, missed load, remarks of the client, a stopped run."""
+    lines = []
+    for run in runs:
+        lines += [f"{run.name}: failed: {count} x {kind}" for kind, count in run.failures().items()]
+        lines += [f"{run.name}: INVALID: {run.missed}"] if run.missed else []
+        lines += [f"{run.name}: PARTIAL: stopped after {run.sent} requests"] if run.partial else []
+        lines += [f"{run.name}: note: {note}" for note in run.notes]
+    return lines
+
+
+def batching_lines(runs: Sequence[LevelRun]) -> list[str]:
+    """Throughput of each level against the lowest, and what a single request pays for it."""
+    if len(runs) < 2 or runs[0].token_rate <= 0:
+        return []
+    first = runs[0]
+    lines = []
+    for run in runs[1:]:
+        price = ""
+        before, after = first.median("tpot"), run.median("tpot")
+        if before and after:
+            price = f", TPOT x {after / before:.2f}"
+        lines.append(
+            f"batching {first.level:g} -> {run.level:g}: throughput x {run.token_rate / first.token_rate:.2f}{price}"
+        )
+    return lines
+
+
+def stall_lines(collisions: Sequence[Collision]) -> list[str]:
+    """What a long prompt did to running streams, and whether its prefill was done in pieces."""
+    if not collisions:
+        return []
+    stall, alone, gap = (
+        float(np.median([getattr(one, name) for one in collisions])) for name in ("stall", "alone", "usual_gap")
+    )
+    said = "read in pieces (chunked prefill)" if stall < CHUNKED_BELOW * alone else "not read in pieces"
+    tokens = collisions[0].intruder.prompt_tokens
+    return [
+        f"a prompt of {tokens if tokens is not None else '?'} tokens stalls {len(collisions[0].streams)} running "
+        f"streams for {format_seconds(stall)} (usual gap {format_seconds(gap)}; its own prefill alone "
+        f"{format_seconds(alone)}, so the stall is {stall / alone:.2f} of it: {said})"
+    ]
+
+
+def limit_lines(found: Sequence[Limit]) -> list[str]:
+    """Where each objective breaks, the first to break first, and why."""
+    lines = []
+    for one in found:
+        lines.append(one.text)
+        if one.cause is not None:
+            lines.append(f"  cause: {one.cause.cause.value}: {one.cause.reason}")
+    return lines
