@@ -26,8 +26,8 @@ NOISE: Mapping[str, float] = {"prefill_cv": 0.01, "decode_cv": 0.01, "step_cv": 
 WORKLOADS: Mapping[str, str] = {
     "prompt-length": "input_tokens: [256, 512, 1024]\noutput_tokens: 32\n",
     "output-length": "input_tokens: 512\noutput_tokens: [16, 32, 64, 96]\n",
-    "prefix-cache": "input_tokens: 512\noutput_tokens: 8\nprefix: repeated\n",
-    "shared-prefix": "input_tokens: 512\nshared_tokens: 448\noutput_tokens: 4\nprefix: shared\n",
+    "prefix-cache": "input_tokens: 512\noutput_tokens: 16\nprefix: repeated\n",
+    "shared-prefix": "input_tokens: 512\nshared_tokens: 448\noutput_tokens: 16\nprefix: shared\n",
 }
 """The workloads that the claims ask for by name, small enough for a test."""
 
