@@ -22,6 +22,7 @@ from phasegate.stats.compare_evidence import (
     DEVIATION_FLOOR,
     Noise,
     own_variance,
+    shared_unrest,
 )
 from phasegate.stats.compare_row import Weighed, judged_rows, weigh_one
 from phasegate.stats.compare_types import (
@@ -100,9 +101,11 @@ def _weigh_group(members: Sequence[StoredComparison], settings: CompareSettings)
     own = [_own_variance(one.adjusted, correlation) for one in prepared]
     known = [(variance, df) for variance, df in own if df > 0.0]
     prior = fit_prior([variance for variance, _ in known], [df for _, df in known])
+    noises = [_noise(variance, df, prior, correlation) for variance, df in own]
+    unrest = shared_unrest(noises, [one.adjusted.candidate for one in prepared])
     return [
-        weigh_one(one.comparison, one.adjusted, _noise(variance, df, prior, correlation), settings)
-        for one, (variance, df) in zip(prepared, own, strict=True)
+        weigh_one(one.comparison, one.adjusted, noise, settings, unrest)
+        for one, noise in zip(prepared, noises, strict=True)
     ]
 
 

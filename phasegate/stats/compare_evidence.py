@@ -8,14 +8,17 @@ p  = max(p of all, p without the worst candidate session / 5)
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc, ndtri
 
 from phasegate.stats.autocorrelation import degrees_of_freedom, unbiased, variance_factor
+from phasegate.stats.moderated import LEAST_COMPARISONS
 from phasegate.stats.power import critical_t, detectable_shift, upper_tail
 from phasegate.stats.winsor import winsorised
 
@@ -29,6 +32,9 @@ DEVIATION_FLOOR = 1e-3
 
 UNREST_ALPHA = 0.001
 """p below which candidate sessions are held to vary more than the baseline's."""
+
+SHARED_UNREST_ALPHA = 0.01
+"""The same for all comparisons of a metric together: believed sooner, since being wrong only costs some power."""
 
 ASSUMED_DEVIATION = 0.05
 """Standard deviation assumed where a baseline of one session leaves it unknown: a noisy shared host."""
@@ -89,18 +95,46 @@ def own_variance(logs: Logs, correlation: float) -> tuple[float, float]:
     return max(variance, DEVIATION_FLOOR**2), degrees_of_freedom(k, correlation)
 
 
-def with_unrest(noise: Noise, candidate: Logs) -> Noise:
+def with_unrest(noise: Noise, candidate: Logs, shared: float = 1.0) -> Noise:
     """The noise, with the candidate's own variance where that is proven larger than the baseline's.
 
     A candidate that varies more than its baseline is a finding of its own, but the mean of its sessions is then less
-    sure than the baseline's variance says, and that must not read as slower.
+    sure than the baseline's variance says, and that must not read as slower. ``shared`` is the least that all
+    comparisons of the metric show together.
     """
-    if candidate.size < 3 or noise.assumed:
+    if candidate.size < 2 or noise.assumed:
         return noise
+    ratio, df = _unrest_ratio(noise, candidate)
+    proven = candidate.size > 2 and float(fdtrc(df, noise.df, ratio)) < UNREST_ALPHA
+    return replace(noise, unrest=max(shared, ratio) if proven else shared)
+
+
+def shared_unrest(noises: Sequence[Noise], candidates: Sequence[Logs]) -> float:
+    """How many times more candidate sessions vary than baseline sessions, over all comparisons of a metric; 1 unless
+    that is likely.
+
+    One comparison has too few candidate sessions to prove even a fourfold variance; a noisy host raises that of all.
+    """
+    found = [
+        (*_unrest_ratio(noise, one), noise.df)
+        for noise, one in zip(noises, candidates, strict=True)
+        if one.size > 1 and not noise.assumed
+    ]
+    if len(found) < LEAST_COMPARISONS:
+        return 1.0
+    weight = math.fsum(df for _, df, _ in found)
+    ratio = math.fsum(ratio * df for ratio, df, _ in found) / weight
+    # All comparisons share their sessions: however many there are, they count as two.
+    df = 2.0 * weight / len(found)
+    likely = float(fdtrc(df, fmean(one for _, _, one in found), ratio)) < SHARED_UNREST_ALPHA
+    return max(1.0, ratio) if likely else 1.0
+
+
+def _unrest_ratio(noise: Noise, candidate: Logs) -> tuple[float, float]:
+    """Variance of two or more candidate sessions in units of the baseline's, and its degrees of freedom."""
     pulled, _ = winsorised(candidate, noise.deviation)
-    ratio = unbiased(float(pulled.var(ddof=1)), candidate.size, noise.correlation) / noise.deviation**2
-    df = degrees_of_freedom(candidate.size, noise.correlation)
-    return replace(noise, unrest=ratio) if float(fdtrc(df, noise.df, ratio)) < UNREST_ALPHA else noise
+    variance = unbiased(float(pulled.var(ddof=1)), candidate.size, noise.correlation)
+    return variance / noise.deviation**2, degrees_of_freedom(candidate.size, noise.correlation)
 
 
 def spread_factor(k: int, m: int, noise: Noise, leverage: float = 0.0) -> float:
@@ -141,11 +175,14 @@ def weigh(baseline: Logs, candidate: Logs, noise: Noise, *, leverage: float, con
     )  # fmt: skip
 
 
-def detectable(k: int, m: int, noise: Noise, alpha: float, power: float, leverage: float = 0.0) -> float:
+def detectable(
+    k: int, m: int, noise: Noise, alpha: float, power: float, leverage: float = 0.0, material: float = 0.0
+) -> float:
     """Smallest worsening found with this power when each test keeps ``alpha``, as a fraction; inf beyond any use.
 
     It must be found by all sessions and, at a weaker level, without the worst of them; the larger need counts. With
-    two or three candidate sessions that is mostly the second.
+    two or three candidate sessions that is mostly the second. It must also measure at least ``material``, a log: the
+    least change that counts, whatever its p.
     """
     df = round(noise.df, 3)
     needed = detectable_shift(alpha, df, power) * spread_factor(k, m, noise, leverage)
@@ -153,7 +190,8 @@ def detectable(k: int, m: int, noise: Noise, alpha: float, power: float, leverag
     if m > 1 and weaker < 1.0:
         fewer = detectable_shift(weaker, df, power) * spread_factor(k, m - 1, noise, leverage)
         needed = max(needed, fewer + math.sqrt(noise.unrest) * lost_without_worst(m))
-    return fraction(needed * noise.deviation)
+    counting = material + critical_t(1.0 - power, df) * spread_factor(k, m, noise, leverage) * noise.deviation
+    return fraction(max(needed * noise.deviation, counting))
 
 
 @lru_cache(maxsize=1024)

@@ -53,8 +53,10 @@ class Weighed:
         return "block" if self.paired else "candidate session"
 
 
-def weigh_one(one: StoredComparison, adjusted: Adjusted, noise: Noise, settings: CompareSettings) -> Weighed:
-    """Weigh one comparison whose noise is known."""
+def weigh_one(
+    one: StoredComparison, adjusted: Adjusted, noise: Noise, settings: CompareSettings, unrest: float = 1.0
+) -> Weighed:
+    """Weigh one comparison whose noise is known; ``unrest`` is what all comparisons of its metric show together."""
     k, m = adjusted.baseline.size, adjusted.candidate.size
     moved = host_shift(
         np.log(np.asarray(one.baseline_sentinel, dtype=np.float64)),
@@ -63,7 +65,7 @@ def weigh_one(one: StoredComparison, adjusted: Adjusted, noise: Noise, settings:
     )
     if k == 0 or m == 0:
         return Weighed(one, noise, None, host_moved=moved)
-    noise = evidence_of.with_unrest(noise, adjusted.candidate)
+    noise = evidence_of.with_unrest(noise, adjusted.candidate, unrest)
     evidence = evidence_of.weigh(
         adjusted.baseline, adjusted.candidate, noise, leverage=adjusted.leverage, confidence=settings.confidence
     )
@@ -172,7 +174,7 @@ class _Judge:
         planned = self.settings.planned_candidate
         noise, power, leverage = self.weighed.noise, self.settings.power, self.weighed.leverage
         if planned is not None and planned > m and evidence.p_worse >= FUTILE:
-            return sequence_detectable(k, m, planned, noise, self.level, power, leverage)
+            return sequence_detectable(k, m, planned, noise, self.level, power, leverage, self._material)
         return self._detectable(k, m)
 
     def _decide(self, evidence: Evidence, mde: float, falls_worse: bool, falls_better: bool) -> tuple[Decision, str]:
@@ -196,11 +198,16 @@ class _Judge:
             return Decision.WITHIN, f"a worsening of {percent(mde)} would have been found, within {tolerance}"
         return Decision.UNDECIDED, f"only a worsening of {percent(mde)} would have been found, above {tolerance}"
 
+    @property
+    def _material(self) -> float:
+        """The least log ratio that counts as a change, whatever its p; the absolute floor comes on top."""
+        return math.log1p(self.weighed.comparison.tolerance) / 2.0
+
     def _large(self, worse_by: float) -> bool:
         """Whether a change is at least half the tolerance and beyond the absolute floor."""
         one = self.weighed.comparison
         before = math.exp(float(np.mean(np.log(one.baseline))))
-        return worse_by >= math.log1p(one.tolerance) / 2.0 and before * abs(fraction(worse_by)) >= one.floor
+        return worse_by >= self._material and before * abs(fraction(worse_by)) >= one.floor
 
     def _far_off_decides(self, evidence: Evidence) -> bool:
         """Whether a material worsening would stand but for the care taken with few sessions that lie far off."""
@@ -248,14 +255,14 @@ class _Judge:
         noise, one = self.weighed.noise, self.weighed
         if one.paired:
             noise, k = replace(noise, df=noise.df + m - one.counts[1]), 0
-        return detectable(k, m, noise, self.level, self.settings.power, one.leverage)
+        return detectable(k, m, noise, self.level, self.settings.power, one.leverage, self._material)
 
     def _baseline_needed(self, k: int, m: int) -> int | None:
         """Baseline sessions that bring the detectable worsening within the tolerance; their df come with them."""
         noise = self.weighed.noise
         for more in range(1, MOST_SEARCHED):
             longer = replace(noise, df=noise.df + more)
-            mde = detectable(k + more, m, longer, self.level, self.settings.power)
+            mde = detectable(k + more, m, longer, self.level, self.settings.power, material=self._material)
             if mde <= self.weighed.comparison.tolerance:
                 return more
         return None
