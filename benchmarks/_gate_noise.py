@@ -51,7 +51,7 @@ SERVER = Noise("server", host=(0.010, 0.008), own=(0.008, 0.004), request=(0.030
 """Assumed for a server on a host of its own."""
 
 NOISIER = Noise("noisier-server", host=(0.012, 0.007), own=(0.010, 0.005), request=(0.030, 0.023))
-"""The first assumption that was tried; a quarter more of the noise that a sentinel cannot remove."""
+"""A quarter more of the noise that a sentinel cannot remove."""
 
 SMALL_HOST = Noise("small-host", host=(0.0035, 0.011), own=(0.0035, 0.011), request=(0.006, 0.023))
 """Totals as seen on a pinned llama.cpp on two cores over ten restarts: session medians vary by 0.35 to 0.5 % (TTFT)
