@@ -162,7 +162,7 @@ def _moment(value: Any, where: str) -> float:
             # Python 3.10 reads neither seven decimals nor "Z".
             moment = datetime.fromisoformat(f"{day} {clock}{_zone(zone)}")
             seconds = moment.replace(tzinfo=moment.tzinfo or timezone.utc).timestamp() + float(fraction or 0)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if not 0 <= seconds < math.inf:
         raise SettingsError(f"{where} is {value!r}; it must be milliseconds or a date and time")
@@ -179,9 +179,9 @@ def _zone(zone: str | None) -> str:
 def _tokens(value: Any, where: str) -> int:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if isinstance(value, bool) or not number >= 1 or number != int(number):
+    if isinstance(value, bool) or not 1 <= number < math.inf or not number.is_integer():
         raise SettingsError(f"{where} is {value!r}; it must be a whole number of tokens of at least 1")
     return int(number)
 
