@@ -163,7 +163,8 @@ class EmbeddedEngine:
                 answer: dict[str, Any] = json.loads(line) if line.strip() else {}
                 if "address" in answer:
                     return str(answer["address"]).rstrip("/")
-                process.wait(STOP_SECONDS)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(STOP_SECONDS)  # so that its log is whole
                 raise EngineError(
                     f"the embedded engine did not start: {answer.get('error', 'it ended')}{self._log_end()}"
                 )
