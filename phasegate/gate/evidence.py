@@ -89,14 +89,14 @@ def _stored(question: Question, baseline: Side, candidate: Side, policy: Policy)
         floor=question.applied.floor.value,
         higher_is_better=question.facts.better is Better.HIGHER,
         gated=question.gated,
-        baseline_sentinel=_sentinel(baseline, old, policy),
-        candidate_sentinel=_sentinel(candidate, new, policy),
+        baseline_sentinel=_sentinel(baseline, old, policy, question.facts.name),
+        candidate_sentinel=_sentinel(candidate, new, policy, question.facts.name),
     )
 
 
-def _sentinel(side: Side, sessions: Iterable[int], policy: Policy) -> list[float]:
+def _sentinel(side: Side, sessions: Iterable[int], policy: Policy, metric: str) -> list[float]:
     """The frozen reference's levels in the sessions of a comparison, or all there are where some lack it."""
-    key = sentinel_key(side, policy)
+    key = sentinel_key(side, policy, metric)
     if key is None:
         return []
     levels = side.levels(key)
@@ -104,6 +104,11 @@ def _sentinel(side: Side, sessions: Iterable[int], policy: Policy) -> list[float
     return [levels[index] for index in wanted] if set(wanted) <= set(levels) else list(levels.values())
 
 
-def sentinel_key(side: Side, policy: Policy) -> Key | None:
-    """What measures the frozen reference: the first known metric of a sentinel workload, or None."""
-    return next((key for key in side.by_key if policy.is_sentinel(key[0]) and policy.facts(key[1])), None)
+def sentinel_key(side: Side, policy: Policy, metric: str) -> Key | None:
+    """What measures the frozen reference: the same metric of a sentinel workload, else its first known one, or None.
+
+    The same metric first: prefill and decode answer differently to a host, so TTFT foretells TTFT best.
+    """
+    known = [key for key in side.by_key if policy.is_sentinel(key[0]) and policy.facts(key[1])]
+    alike = [key for key in known if (facts := policy.facts(key[1])) is not None and facts.name == metric]
+    return next(iter([*alike, *known]), None)
