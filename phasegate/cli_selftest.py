@@ -106,9 +106,13 @@ def print_proof(proof: Proof, console: Console) -> None:
             word = ATTENTION if check.holds else "[bold red]FAILED[/]"
             _line(console, f"{word} {escape(f'{check.part}, {check.name}: {check.remedy}')}")
     for builds in proof.unchanged:
-        undecided = f"{builds.undecided} of {builds.alarms.n} A/A builds were undecided, which is no alarm"
-        _line(console, f"{undecided}; {builds.claim()}")
-        _line(console, f"A/A model, {builds.baseline_sessions} baseline sessions: {builds.model}")
+        undecided = f"{builds.undecided} of {builds.alarms.n} builds undecided, which is no alarm"
+        _line(
+            console,
+            escape(f"A/A model of {builds.source}, {builds.baseline_sessions} baseline sessions: {builds.model}"),
+        )
+        _line(console, f"  {undecided}")
+    _line(console, f"false alarms in all: {proof.alarms or 'no builds'}; {proof.claim()}")
     for remark in proof.remarks:
         _line(console, escape(remark))
     _line(console, f"seed {proof.seed}")

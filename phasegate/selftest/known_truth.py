@@ -1,6 +1,6 @@
 """Part 1: planted slowdowns with known truth. Every one must be found in its phase; unchanged engines must pass by.
 
-Most sessions come from the simulator's model of time without waiting. One pass is truly measured over HTTP (`measured`).
+Most sessions come from the simulator's model of time, without waiting. One pass is truly measured (`measured`).
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.gate.policy import Policy
 from phasegate.gate.verdict import Finding, GateResult, Verdict
 from phasegate.selftest.check import Check
 from phasegate.selftest.plants import NOISE, PLANTS, UNCHANGED, Plant, workloads
 from phasegate.selftest.sequence import judge_in_sequence, regressions
 from phasegate.selftest.simulated import simulated_sessions
+from phasegate.session import Session
 
 PART = "simulated"
 
@@ -32,15 +32,16 @@ def for_simulator(policy: Policy) -> Policy:
     return replace(policy, slos=())
 
 
-def simulated_checks(policy: Policy, seed: int, config: SimulatorConfig = NOISE) -> list[Check]:
-    """Judge unchanged and slowed candidates on the simulator's model of time.
+def simulated_baseline(seed: int) -> list[Session]:
+    """The simulated sessions that all simulated candidates are judged by."""
+    return simulated_sessions(NOISE.changed(seed=seed), workloads(REQUESTS), BASELINE_SESSIONS)
 
-    ``config`` holds the noise; its seed is replaced.
-    """
+
+def simulated_checks(policy: Policy, seed: int) -> list[Check]:
+    """Judge unchanged and slowed candidates on the simulator's model of time."""
     policy = for_simulator(policy)
-    asked = workloads(REQUESTS)
-    own = config.changed(seed=seed)
-    baseline = simulated_sessions(own, asked, BASELINE_SESSIONS)
+    asked, own = workloads(REQUESTS), NOISE.changed(seed=seed)
+    baseline = simulated_baseline(seed)
     following = BASELINE_SESSIONS
     checks = []
     for plant in (UNCHANGED, *PLANTS):

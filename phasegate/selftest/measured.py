@@ -93,7 +93,7 @@ def _sessions(
     for number in range(1, count + 1):
         if say is not None:
             say(f"measuring over HTTP: {what}, session {number} of {count}")
-        sitting = sit(lab, workloads(REQUESTS))
+        sitting = sit(lab, workloads(REQUESTS, few=True))
         lab = sitting.lab
         found.append(sitting.session)
     return lab, found

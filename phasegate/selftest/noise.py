@@ -56,10 +56,10 @@ class NoiseSeen:
             f"{metric} {100 * self.host[metric]:.2f} % by host and {100 * self.own[metric]:.2f} % by workload"
             for metric in self.host
         )
+        low, high = (100 * (factor - 1) for factor in BAD_FACTORS)
         return (
             f"session logs normal, deviations as seen in {self.sessions} sessions ({parts}), neighbours correlate by "
-            f"{LEAST_CORRELATION:g}, {100 * BAD_SESSIONS:g} % of sessions slowed by {100 * (BAD_FACTORS[0] - 1):.0f} to "
-            f"{100 * (BAD_FACTORS[1] - 1):.0f} %"
+            f"{LEAST_CORRELATION:g}, {100 * BAD_SESSIONS:g} % of sessions slowed by {low:.0f} to {high:.0f} %"
         )
 
 
@@ -72,7 +72,7 @@ def noise_of(sessions: Sequence[Session]) -> NoiseSeen:
         ValueError: fewer than 3 sessions, or nothing that all of them measured.
     """
     side = Side.of(sessions)
-    keys = tuple(key for key in side.by_key if len(side.levels(key)) == len(sessions))
+    keys = measured_alike(sessions)
     if len(sessions) < 3 or not keys:
         raise ValueError(f"noise is seen in 3 sessions that measured the same; got {len(sessions)}")
     logs = np.array([[math.log(value) for value in side.levels(key).values()] for key in keys])
@@ -82,6 +82,12 @@ def noise_of(sessions: Sequence[Session]) -> NoiseSeen:
         host[metric], own[metric] = _split(rows)
     levels = tuple(float(np.exp(np.median(row))) for row in logs)
     return NoiseSeen(sessions[-1], keys, levels, host, own, len(sessions))
+
+
+def measured_alike(sessions: Sequence[Session]) -> tuple[Key, ...]:
+    """Workload and metric of what every session measured."""
+    side = Side.of(sessions)
+    return tuple(key for key in side.by_key if len(side.levels(key)) == len(sessions))
 
 
 def _split(rows: Floats) -> tuple[float, float]:

@@ -61,27 +61,31 @@ NOISE = SimulatorConfig(
     bad_session_probability=0.05,
     bad_session_factor=1.3,
 )
-"""The noise of the simulated sessions: requests and steps by 2 %, sessions by less than 1 %, one session in twenty 30 % slower."""
+"""The noise of the simulated sessions: requests and steps by 2 %, sessions by under 1 %, one in 20 is 30 % slower."""
 
 
 def noise_line(config: SimulatorConfig) -> str:
     """The noise of a configuration in one sentence."""
+    bad, slower = config.bad_session_probability, config.bad_session_factor - 1.0
     return (
         f"requests vary by {100 * config.prefill_cv:g} % (prefill) and {100 * config.decode_cv:g} % (decode), sessions "
         f"by {100 * config.session_prefill_cv:g} and {100 * config.session_decode_cv:g} %; "
-        f"{100 * config.bad_session_probability:g} % of sessions are {100 * (config.bad_session_factor - 1):.0f} % slower"
+        f"{100 * bad:g} % of sessions are {100 * slower:.0f} % slower"
     )
 
 
-def workloads(requests: int) -> tuple[Workload, ...]:
+def workloads(requests: int, *, few: bool = False) -> tuple[Workload, ...]:
     """Prompts that prefill binds, answers that decode binds, and a cache that only TTFT shows.
 
-    ``requests`` is the number of repetitions of each cell in a session.
+    Args:
+        requests: repetitions of each cell in a session.
+        few: one length of each only, where every request costs real time.
     """
+    inputs, outputs = ((192,), (24,)) if few else ((128, 256), (16, 32))
     return (
-        _workload("selftest-prompt", (128, 256), (1,), requests, "unique"),
-        _workload("selftest-answer", (32,), (16, 32), requests, "unique"),
-        _workload("selftest-cache", (256,), (1,), requests, "repeated"),
+        _workload("selftest-prompt", inputs, (1,), requests, "unique"),
+        _workload("selftest-answer", (32,), outputs, requests, "unique"),
+        _workload("selftest-cache", inputs[-1:], (1,), requests, "repeated"),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,10 @@ from typing import Any
 from phasegate.baseline.store import BaselineStore
 from phasegate.gate.policy import Policy
 from phasegate.gate.verdict import finite
-from phasegate.selftest.check import Check
-from phasegate.selftest.known_truth import simulated_checks
+from phasegate.selftest.check import Check, Count, clean_builds_needed
+from phasegate.selftest.known_truth import simulated_baseline, simulated_checks
 from phasegate.selftest.measured import measured_pass
-from phasegate.selftest.noise import noise_of
+from phasegate.selftest.noise import measured_alike, noise_of
 from phasegate.selftest.plants import NOISE, noise_line
 from phasegate.selftest.rescaled import LEAST_SESSIONS, Rescaled, rescale, usable
 from phasegate.selftest.unchanged import AABuilds, judge_unchanged
@@ -21,6 +21,7 @@ from phasegate.session import Session
 
 Say = Callable[[str], None]
 
+SIMULATED_SOURCE = "simulated sessions"
 MEASURED_SOURCE = "sessions just measured"
 
 LEAST_BASELINE = 8
@@ -33,6 +34,7 @@ class Proof:
 
     Attributes:
         seed: of everything drawn.
+        alpha: the chance of an alarm that the policy allows.
         checks: all of them, in the order of the parts.
         rescaled: one for each set of sessions that was re-scaled.
         unchanged: the A/A builds, one for each of these sets.
@@ -40,6 +42,7 @@ class Proof:
     """
 
     seed: int
+    alpha: float
     checks: tuple[Check, ...]
     rescaled: tuple[Rescaled, ...]
     unchanged: tuple[AABuilds, ...]
@@ -50,19 +53,29 @@ class Proof:
         """Whether the gate did everything that it must."""
         return all(check.holds for check in self.checks)
 
+    @property
+    def alarms(self) -> Count | None:
+        """Alarms of all A/A builds together; None where there was no build."""
+        builds, hits = (sum(getattr(one.alarms, name) for one in self.unchanged) for name in ("n", "hits"))
+        return Count.of(hits, builds) if builds else None
+
     def sentence(self) -> str:
         """The last line: what was shown, or the first thing that did not hold."""
         broken = [check for check in self.checks if not check.holds]
         if broken:
-            more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
             first = broken[0]
-            return f"{len(broken)} of {len(self.checks)} checks do not hold: {first.part}, {first.name}: {first.remedy}{more}"
-        found = sum(one.wanted.startswith("REGRESSION") for one in self.checks)
-        builds, alarms = (sum(getattr(one.alarms, name) for one in self.unchanged) for name in ("n", "hits"))
+            return f"{len(broken)} of {len(self.checks)} checks do not hold; {first.part}, {first.name}: {first.remedy}"
+        rows = [row for one in self.rescaled for row in one.detections]
+        promised, broken_promises = (sum(getattr(row, name) for row in rows) for name in ("promised", "broken"))
         return (
-            f"the gate found all {found} planted slowdowns in their phases, kept the promises of its detectable effects, "
-            f"and raised {alarms} alarms in {builds} unchanged builds"
+            f"every planted slowdown was found in its phase, {promised - broken_promises} of {promised} re-scaled ones "
+            f"that the gate promised to find were found, false alarms in {self.alarms or 'no'} unchanged builds"
         )
+
+    def claim(self) -> str:
+        """What the number of A/A builds can and cannot claim."""
+        needed = clean_builds_needed(self.alpha)
+        return f"to claim at most {100 * self.alpha:g} % with 95 % confidence takes {needed} builds without an alarm"
 
     def as_json(self) -> dict[str, Any]:
         """The proof as plain values; an MDE that finds nothing is null."""
@@ -75,7 +88,8 @@ class Proof:
                 {**asdict(one), "detections": [{**asdict(row), "mde": finite(row.mde)} for row in one.detections]}
                 for one in self.rescaled
             ],
-            "unchanged": [{**asdict(one), "claim": one.claim()} for one in self.unchanged],
+            "unchanged": [asdict(one) for one in self.unchanged],
+            "claim": self.claim(),
             "remarks": list(self.remarks),
         }
 
@@ -85,9 +99,9 @@ def prove(policy: Policy, *, builds: int, seed: int, baselines: Path, say: Say |
 
     Args:
         policy: the policy that is to be proven.
-        builds: A/A builds, at least 1; shared by all stored baselines.
+        builds: A/A builds, at least 1, in all.
         seed: of everything drawn; prompts and noise of the measured pass too.
-        baselines: stored sessions; where there are none that can be used, the pass over HTTP lends its own.
+        baselines: stored sessions; where there are none that can be used, the self-test's own are taken.
         say: told what is being done, for a live line.
 
     Raises:
@@ -99,30 +113,42 @@ def prove(policy: Policy, *, builds: int, seed: int, baselines: Path, say: Say |
     checks = simulated_checks(policy, seed)
     measured = measured_pass(policy, seed, say)
     checks += measured.checks
-    if not sources and measured.unchanged:
-        sources = {MEASURED_SOURCE: usable(measured.unchanged, policy)}
+    sources = sources or _own_sources(policy, seed, measured.unchanged)
     remarks = [f"noise of the simulated sessions: {noise_line(NOISE)}", *remarks]
-    rescaled, unchanged = [], []
-    for number, (source, sessions) in enumerate(sources.items()):
+    rescaled = []
+    for source, sessions in sources.items():
         tell(f"re-scaling {source}")
         rescaled.append(rescale(source, sessions, policy, seed))
-        share = builds // len(sources) + (number < builds % len(sources))
-        if share:
-            unchanged.append(_builds(sessions, policy, share, seed + number, tell))
+    unchanged = _builds(sources, policy, builds, seed, tell)
     checks += [check for one in rescaled for check in one.checks(policy)]
     checks += [one.check() for one in unchanged]
-    return Proof(seed, tuple(checks), tuple(rescaled), tuple(unchanged), tuple(remarks))
+    return Proof(seed, policy.alpha, tuple(checks), tuple(rescaled), tuple(unchanged), tuple(remarks))
 
 
-def _builds(sessions: Sequence[Session], policy: Policy, builds: int, seed: int, tell: Say) -> AABuilds:
-    def done(number: int) -> None:
-        if number % 20 == 0:
-            tell(f"judging unchanged builds, {number} of {builds}")
+def _own_sources(policy: Policy, seed: int, measured: Sequence[Session]) -> dict[str, list[Session]]:
+    """The self-test's own sessions: simulated ones, whose noise is known, and those that were just measured."""
+    own = {SIMULATED_SOURCE: simulated_baseline(seed), MEASURED_SOURCE: list(measured)}
+    fit = {source: usable(sessions, policy) for source, sessions in own.items() if sessions}
+    return {source: sessions for source, sessions in fit.items() if len(sessions) >= LEAST_SESSIONS}
 
-    count = max(LEAST_BASELINE, len(sessions))
-    return judge_unchanged(
-        noise_of(sessions), policy, builds=builds, baseline_sessions=count, seed=seed, done=done
-    )  # fmt: skip
+
+def _builds(
+    sources: Mapping[str, Sequence[Session]], policy: Policy, builds: int, seed: int, tell: Say
+) -> list[AABuilds]:
+    """A/A builds, shared evenly by all sources of noise."""
+    judged = []
+    for number, (source, sessions) in enumerate(sources.items()):
+        share = builds // len(sources) + (number < builds % len(sources))
+        tell(f"judging {share} unchanged builds with the noise of {source}")
+        if share:
+            stored = max(LEAST_BASELINE, len(sessions))
+            judged.append(
+                judge_unchanged(
+                    noise_of(sessions), policy, source=source, builds=share, baseline_sessions=stored,
+                    seed=seed + number,
+                )
+            )  # fmt: skip
+    return judged
 
 
 def stored_sources(root: Path, policy: Policy) -> tuple[dict[str, list[Session]], list[str]]:
@@ -136,11 +162,11 @@ def stored_sources(root: Path, policy: Policy) -> tuple[dict[str, list[Session]]
     remarks = []
     for fingerprint in store.fingerprints():
         sessions = usable(store.read(fingerprint), policy)
-        if len(sessions) >= LEAST_SESSIONS:
+        if len(sessions) >= LEAST_SESSIONS and measured_alike(sessions):
             sources[fingerprint] = sessions
         else:
             remarks.append(
-                f"{fingerprint}: {len(sessions)} undisturbed sessions of one level, at least {LEAST_SESSIONS} are "
-                "needed to leave some out; record more with --update-baselines"
+                f"{fingerprint}: not re-scaled, {len(sessions)} undisturbed sessions of one level; at least "
+                f"{LEAST_SESSIONS} that measured the same are needed; record more with --update-baselines"
             )
     return sources, remarks

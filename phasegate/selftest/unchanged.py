@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from phasegate.gate.policy import Policy
-from phasegate.selftest.check import Check, Count, clean_builds_needed
+from phasegate.selftest.check import Check, Count
 from phasegate.selftest.noise import NoiseSeen, draw_sessions
 from phasegate.selftest.sequence import judge_in_sequence, raises_alarm
 
@@ -25,6 +24,7 @@ class AABuilds:
         comparisons: gated comparisons in a build.
         baseline_sessions: in each build.
         alpha: the chance of an alarm that the policy allows.
+        source: where the noise was seen.
         model: what the sessions were drawn from, in one sentence.
     """
 
@@ -33,6 +33,7 @@ class AABuilds:
     comparisons: int
     baseline_sessions: int
     alpha: float
+    source: str
     model: str
 
     def check(self) -> Check:
@@ -40,7 +41,7 @@ class AABuilds:
         too_many = self.alarms.exceeds(self.alpha)
         return Check(
             part=PART,
-            name=f"{self.alarms.n} unchanged builds, {self.comparisons} gated comparisons each",
+            name=f"{self.source}: {self.alarms.n} unchanged builds, {self.comparisons} gated comparisons each",
             wanted=f"alarms in at most {100 * self.alpha:g} %",
             got=str(self.alarms),
             holds=not too_many and self.comparisons > 0,
@@ -52,27 +53,22 @@ class AABuilds:
             return "nothing gates under this policy, so no alarm could have been raised; see gate and rules in it"
         return "the gate cries wolf on this noise: record more baseline sessions on a quieter host" if too_many else ""
 
-    def claim(self) -> str:
-        """What this number of builds can and cannot claim."""
-        needed = clean_builds_needed(self.alpha)
-        return f"to claim at most {100 * self.alpha:g} % with 95 % confidence takes {needed} builds without an alarm"
-
 
 def judge_unchanged(
     seen: NoiseSeen,
     policy: Policy,
     *,
+    source: str,
     builds: int,
     baseline_sessions: int,
     seed: int,
-    done: Callable[[int], None] | None = None,
 ) -> AABuilds:
     """Draw builds from the noise and judge each by the policy's own sequence of sessions.
 
     Args:
+        source: where the noise was seen, for sentences.
         builds: at least 1.
         baseline_sessions: stored sessions of each build.
-        done: told how many builds are judged.
     """
     alarms = undecided = comparisons = 0
     for build in range(builds):
@@ -82,6 +78,6 @@ def judge_unchanged(
         alarms += raises_alarm(result)
         undecided += result.verdict.value == "INCONCLUSIVE"
         comparisons = max(comparisons, sum(row.gated and row.ratio is not None for row in result.findings))
-        if done is not None:
-            done(build + 1)
-    return AABuilds(Count.of(alarms, builds), undecided, comparisons, baseline_sessions, policy.alpha, seen.line())
+    return AABuilds(
+        Count.of(alarms, builds), undecided, comparisons, baseline_sessions, policy.alpha, source, seen.line()
+    )

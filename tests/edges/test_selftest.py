@@ -1,0 +1,232 @@
+"""``phasegate selftest``: it holds for the gate as it is, and fails for a gate that is blind or cries wolf."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from phasegate import cli
+from phasegate.baseline.store import BaselineStore
+from phasegate.engines.base import EngineError
+from phasegate.gate.facts import PHASES
+from phasegate.gate.policy import Policy, Rule
+from phasegate.opening import Opening, open_lab
+from phasegate.selftest import measured
+from phasegate.selftest import proof as whole
+from phasegate.selftest.check import Check, Count, clean_builds_needed
+from phasegate.selftest.known_truth import misjudged, simulated_baseline, simulated_checks
+from phasegate.selftest.measured import MeasuredPass
+from phasegate.selftest.noise import draw_sessions, noise_of
+from phasegate.selftest.plants import FORGETFUL, NOISE, PLANTS, UNCHANGED, workloads
+from phasegate.selftest.rescaled import rescale, too_often
+from phasegate.selftest.sequence import judge_in_sequence
+from phasegate.selftest.simulated import simulated_sessions
+from phasegate.selftest.unchanged import judge_unchanged
+from phasegate.session import Session
+
+SEED = 3
+
+MEASURED = Check("measured", "nothing", "no REGRESSION", "left out of this test", True)
+
+
+@pytest.fixture
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves the pass over HTTP out: it has a test of its own."""
+    monkeypatch.setattr(whole, "measured_pass", lambda *_: MeasuredPass((MEASURED,)))
+
+
+@pytest.fixture(scope="module")
+def baseline() -> list[Session]:
+    """Simulated sessions of an unchanged engine."""
+    return simulated_baseline(SEED)
+
+
+def selftest(folder: Path, *options: str, policy: str = "alpha: 0.01\n") -> int:
+    """Run the command with few builds, away from the repository's own baselines."""
+    (folder / "policy.yaml").write_text(policy, encoding="utf-8")
+    (folder / "sessions").mkdir(exist_ok=True)
+    common = ["--builds", "5", "--seed", str(SEED), "--baselines", str(folder / "sessions")]
+    return cli.main(["selftest", *common, "--policy", str(folder / "policy.yaml"), *options])
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_the_gate_as_it_is_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Everything planted is found, nothing else; the last line says so, and the seed is told."""
+    assert selftest(tmp_path) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1].startswith("PASS: every planted slowdown was found in its phase")
+    assert f"seed {SEED}" in out
+    assert "takes 299 builds without an alarm" in out
+
+
+@pytest.mark.usefixtures("unmeasured")
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        ("rules: [{gate: never}]\n", "no ttft gates under this policy"),
+        ("tolerance: {prefill: 0.9, decode: 0.9}\n", "not found"),
+    ],
+    ids=["nothing gates", "a huge tolerance"],
+)
+def test_a_blinded_gate_fails(policy: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A policy that lets the planted slowdowns through ends with status 1 and says which and why."""
+    assert selftest(tmp_path, policy=policy) == 1
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1].startswith("FAIL:")
+    assert told in out
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_stored_sessions_are_taken_where_there_are_enough(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], baseline: Sequence[Session]
+) -> None:
+    """Two stored sessions are told and left alone; the twelve of another server are re-scaled by name."""
+    few = [replace(one, fingerprint="few-00000000") for one in baseline[:2]]
+    store = BaselineStore(tmp_path / "sessions")
+    store.add(few)
+    store.add(list(baseline))
+    assert selftest(tmp_path, "--json") == 0
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert told["result"] == "PASS"
+    assert [one["source"] for one in told["rescaled"]] == [baseline[0].fingerprint]
+    assert any(line.startswith("few-00000000: not re-scaled, 2 ") for line in told["remarks"])
+
+
+@pytest.mark.parametrize("options", [["--builds", "0"], ["--seed", "-1"], ["--builds", "many"]])
+def test_wrong_numbers_are_usage_errors(options: list[str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as ended:
+        selftest(tmp_path, *options)
+    assert ended.value.code == 2
+
+
+def test_a_folder_that_does_not_exist_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["selftest", "--baselines", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere is no folder" in capsys.readouterr().err
+
+
+def test_a_session_file_that_cannot_be_read_is_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "sessions" / "some-server-00000000"
+    folder.mkdir(parents=True)
+    (folder / "torn.json").write_text('{"benchm', encoding="utf-8")
+    assert selftest(tmp_path) == 2
+    assert "torn.json" in capsys.readouterr().err
+
+
+WIDE = Policy(tolerance=dict.fromkeys(PHASES, 0.3), gate="always")
+"""Wide enough for a machine that runs other tests at the same time."""
+
+
+def test_the_pass_over_http_measures_and_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache that forgets is found by few sessions over a socket, and the unchanged engine is left alone."""
+    for name, value in (("BASELINE_SESSIONS", 3), ("CANDIDATE_SESSIONS", 2), ("REQUESTS", 2)):
+        monkeypatch.setattr(measured, name, value)
+    monkeypatch.setattr(measured, "MEASURED_PLANTS", (FORGETFUL,))
+    only_cached = replace(WIDE, rules=(Rule(gate="never"), Rule(workload="*,cached]", gate="always")))
+    found = measured.measured_pass(only_cached, SEED)
+    assert [check for check in found.checks if not check.holds] == []
+    assert len(found.checks) == 2
+    assert len(found.unchanged) == 5
+
+
+def test_a_pass_that_cannot_be_measured_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that does not start is a failed check with its reason, not a silence."""
+
+    def refuse(*_: object) -> None:
+        raise EngineError("no port is free")
+
+    monkeypatch.setattr(measured, "open_lab", refuse)
+    (check,) = measured.measured_pass(Policy(), SEED).checks
+    assert not check.holds
+    assert check.remedy == "no port is free"
+
+
+@pytest.mark.slow
+def test_every_slowdown_measured_over_http_is_found() -> None:
+    found = measured.measured_pass(WIDE, SEED)
+    assert [check for check in found.checks if not check.holds] == []
+
+
+def test_a_slowdown_in_the_wrong_phase_does_not_count_as_found(baseline: Sequence[Session]) -> None:
+    """A gate that names decode for a slower prefill is a broken gate."""
+    slower = NOISE.changed(seed=SEED, decode_factor=1.1)
+    result = judge_in_sequence(baseline, simulated_sessions(slower, workloads(8), 5, 12), Policy())
+    prefill, decode, _ = PLANTS
+    assert misjudged(decode, result) is None
+    assert str(misjudged(prefill, result)).startswith("found in the wrong place: selftest-answer")
+    assert str(misjudged(UNCHANGED, result)).startswith("a false alarm: ")
+
+
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_simulated_checks_hold_for_other_seeds(seed: int) -> None:
+    assert [check for check in simulated_checks(Policy(), seed) if not check.holds] == []
+
+
+def test_sessions_at_two_levels_are_told(baseline: Sequence[Session]) -> None:
+    """Alarms of unchanged splits beyond the policy's alpha do not hold: here half of the sessions are 30 % slower."""
+    mixed = [_slower(one, 1.3) if number % 4 == 0 else one for number, one in enumerate(baseline)]
+    unchanged, _ = rescale("mixed", mixed, Policy(alpha=0.2), SEED).checks(Policy(alpha=1e-6))
+    assert not unchanged.holds
+    assert unchanged.remedy.startswith("these sessions differ by more than noise")
+
+
+def test_unchanged_builds_that_alarm_too_often_do_not_hold(baseline: Sequence[Session]) -> None:
+    """Judged with a generous alpha and held to a strict one, the same builds fail."""
+    seen = noise_of(baseline)
+    eager = Policy(alpha=0.9, tolerance=dict.fromkeys(PHASES, 0.002), floor=dict.fromkeys(PHASES, 0.0))
+    loose = judge_unchanged(seen, eager, source="loose", builds=20, baseline_sessions=12, seed=SEED)
+    assert loose.alarms.hits > 0
+    assert loose.check().holds
+    strict = replace(loose, alpha=0.001)
+    assert not strict.check().holds
+    assert "cries wolf" in strict.check().remedy
+
+
+def test_drawn_sessions_vary_as_the_seen_ones_did(baseline: Sequence[Session]) -> None:
+    """Noise seen in drawn sessions is the noise that they were drawn with."""
+    seen = noise_of(baseline)
+    again = noise_of(draw_sessions(seen, 400, np.random.default_rng(SEED)))
+    for metric, own in seen.own.items():
+        total = np.hypot(own, seen.host[metric])
+        assert np.hypot(again.own[metric], again.host[metric]) == pytest.approx(total, rel=0.15)
+    assert again.levels == pytest.approx(seen.levels, rel=0.01)
+
+
+def test_counts_decide_by_their_bounds() -> None:
+    """One alarm in ten agrees with 1 %; three do not; promises are held to their power."""
+    assert not Count.of(1, 10).exceeds(0.01)
+    assert Count.of(3, 10).exceeds(0.01)
+    assert clean_builds_needed(0.01) == 299
+    assert not too_often(0, 0)
+    assert not too_often(1, 40)
+    assert too_often(4, 40)
+
+
+def test_the_simulator_keeps_the_cores_of_its_client() -> None:
+    """A restarted simulator inherits this process's cores, so measuring it must not narrow them."""
+    before = os.sched_getaffinity(0)
+    with open_lab(Opening(base_url=None, engine="simulator")):
+        assert os.sched_getaffinity(0) == before
+
+
+def test_the_options_have_the_documented_defaults() -> None:
+    from phasegate import cli_selftest
+
+    parser = argparse.ArgumentParser()
+    cli_selftest.add_parser(parser.add_subparsers())
+    args = parser.parse_args(["selftest"])
+    assert (args.builds, args.seed, args.baselines, args.policy, args.json) == (300, 1, "baselines", None, False)
+
+
+def _slower(session: Session, factor: float) -> Session:
+    rows = (replace(one, samples=tuple(value * factor for value in one.samples)) for one in session.measurements)
+    return replace(session, measurements=tuple(rows))
