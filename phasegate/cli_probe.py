@@ -19,9 +19,14 @@ from typing import TYPE_CHECKING, Any
 from phasegate.units import parse_duration
 
 if TYPE_CHECKING:
+    from phasegate.lab import Lab
     from phasegate.load.request import Request
+    from phasegate.load.shapes import Shape
     from phasegate.load.target import Target
     from phasegate.timeline import Timeline
+
+PREFIX = "--"
+"""How this command's options of load begin."""
 
 DEFAULT_PROMPT = "In one sentence: what sets the time to the first token?"
 
@@ -34,9 +39,13 @@ def add_parser(subparsers: Any) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--prompt", metavar="TEXT", help="prompt, sent as it stands")
     what.add_argument("--input-tokens", type=_count, metavar="N", help="a new prompt of exactly N tokens each time")
+    what.add_argument("--trace", metavar="FILE", help="replay this trace's moments and lengths (JSONL or CSV)")
     parser.add_argument("--max-tokens", type=_count, default=32, metavar="N", help="output limit (default 32)")
-    parser.add_argument("--requests", type=_count, default=1, metavar="N", help="how many requests (default 1)")
-    parser.add_argument("--max-concurrency", type=_count, default=1, metavar="C", help="at once (default 1)")
+    parser.add_argument("--requests", type=_count, metavar="N", help="how many (default 1; of a trace: all of it)")
+    parser.add_argument("--max-concurrency", type=_count, metavar="C", help="at once (default 1; by rate: no cap)")
+    parser.add_argument("--request-rate", metavar="RATE", help="arrivals a second: 4, inf, or a ramp 1:10:60s")
+    parser.add_argument("--burstiness", metavar="X", help="of those arrivals: 1 Poisson (default), inf equal gaps")
+    parser.add_argument("--trace-scale", metavar="X", help="times of the trace x this (default 1)")
     parser.add_argument("--endpoint", choices=("chat", "completions"), default="chat")
     parser.add_argument("--idle-timeout", type=_seconds, default=60.0, metavar="S", help="longest silence (60)")
     parser.add_argument("--timeout", type=_seconds, default=300.0, metavar="S", help="longest request (300)")
@@ -69,15 +78,19 @@ def _seconds(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print. Exit status 0: every request measured; 1: one failed; 2: wrong usage."""
+    import numpy as np
+
     from phasegate.engines.base import EngineError
     from phasegate.lab import MeasurementError
-    from phasegate.load.closed import run_closed
+    from phasegate.load.load_check import load_line, load_problem, load_record
+    from phasegate.load.shapes_run import run_shape
     from phasegate.prompt import CalibrationError
     from phasegate.wire.openai_stream import decode
 
     try:
-        with _requests(args) as (target, requests):
-            result = run_closed(target, requests, max_concurrency=args.max_concurrency)
+        shape = _shape(args)
+        with _requests(args, shape) as (target, requests):
+            result = run_shape(target, requests, shape, np.random.default_rng())
     except (EngineError, MeasurementError, CalibrationError) as error:
         print(f"phasegate probe: {error}", file=sys.stderr)
         return 1
@@ -85,13 +98,39 @@ def run(args: argparse.Namespace) -> int:
         print(f"phasegate probe: {error}", file=sys.stderr)
         return 2
     lines = [decode(recording) for recording in result.recordings]
+    problem = load_problem(result, shape, prefix=PREFIX) if shape.is_open else None
     if args.json:
-        print(json.dumps({"requests": [record(line) for line in lines]}, indent=2, allow_nan=False))
+        load = load_record(result, shape, prefix=PREFIX)
+        print(json.dumps({"requests": [record(line) for line in lines], "load": load}, indent=2, allow_nan=False))
     else:
         _print_timelines(lines)
+        if shape.is_open:
+            print(load_line(result, shape))
     for warning in result.health.warnings():
         print(f"warning: {warning}", file=sys.stderr)
-    return 0 if lines and all(line.status == "ok" for line in lines) and not result.partial else 1
+    if problem is not None:
+        print(f"INVALID_RUN: {problem}", file=sys.stderr)
+    good = lines and all(line.status == "ok" for line in lines) and not result.partial and problem is None
+    return 0 if good else 1
+
+
+def _shape(args: argparse.Namespace) -> Shape:
+    """The load that the options describe.
+
+    Raises:
+        ValueError: one line naming the option.
+    """
+    from phasegate.load.shapes import shape_from_options
+
+    return shape_from_options(
+        request_rate=args.request_rate,
+        max_concurrency=args.max_concurrency,
+        burstiness=args.burstiness,
+        num_prompts=args.requests,
+        trace=args.trace,
+        trace_scale=args.trace_scale,
+        prefix=PREFIX,
+    )
 
 
 def record(line: Timeline) -> dict[str, Any]:
@@ -137,10 +176,10 @@ def _print_timelines(lines: Sequence[Timeline]) -> None:
 
 
 @contextmanager
-def _requests(args: argparse.Namespace) -> Iterator[tuple[Target, list[Request]]]:
+def _requests(args: argparse.Namespace, shape: Shape) -> Iterator[tuple[Target, list[Request]]]:
     """The target and the requests; an engine that was started for them lives as long as the context."""
     base_url = args.base_url or os.environ.get("OPENAI_BASE_URL")
-    if base_url and args.model and args.input_tokens is None:
+    if base_url and args.model and args.input_tokens is None and shape.trace is None:
         target = _plain_target(base_url, args)
         yield target, _as_they_stand(args, {"max_tokens": args.max_tokens})
         return
@@ -148,11 +187,22 @@ def _requests(args: argparse.Namespace) -> Iterator[tuple[Target, list[Request]]
 
     with open_lab(opening_for_probe(args, base_url, seed=secrets.randbits(32))) as lab:
         target = replace(lab.target, idle_timeout=args.idle_timeout, timeout=args.timeout)
-        if args.input_tokens is None:
-            extras = dict(lab.profile.request_extras(args.endpoint, args.max_tokens)) if not base_url else {}
-            yield target, _as_they_stand(args, {"max_tokens": args.max_tokens, **extras})
-        else:
-            yield target, lab.fresh_requests(args.endpoint, args.input_tokens, args.max_tokens, args.requests)
+        yield target, _requests_of(lab, args, shape, own_engine=not base_url)
+
+
+def _requests_of(lab: Lab, args: argparse.Namespace, shape: Shape, *, own_engine: bool) -> list[Request]:
+    """The trace's requests, new prompts of the wanted length, or the user's prompt in the engine's dialect."""
+    from phasegate.load.trace_prompts import trace_requests
+
+    if shape.trace is not None:
+        known, forced = lab.calibration(args.endpoint), lab.profile.length_is_forced
+        return trace_requests(
+            shape.trace, known, lab.seed, lab.request, endpoint=args.endpoint, length_is_forced=forced
+        )
+    if args.input_tokens is not None:
+        return lab.fresh_requests(args.endpoint, args.input_tokens, args.max_tokens, args.requests or 1)
+    extras = dict(lab.profile.request_extras(args.endpoint, args.max_tokens)) if own_engine else {}
+    return _as_they_stand(args, {"max_tokens": args.max_tokens, **extras})
 
 
 def _plain_target(base_url: str, args: argparse.Namespace) -> Target:
@@ -176,4 +226,4 @@ def _as_they_stand(args: argparse.Namespace, extras: dict[str, Any]) -> list[Req
     chat = {"messages": [{"role": "user", "content": prompt}]}
     body = {**(chat if args.endpoint == "chat" else {"prompt": prompt}), **extras}
     expected = Expected(endpoint=args.endpoint, max_tokens=args.max_tokens, cold_prompt=False)
-    return [Request(f"request {n + 1}", args.endpoint, body, expected) for n in range(args.requests)]
+    return [Request(f"request {n + 1}", args.endpoint, body, expected) for n in range(args.requests or 1)]

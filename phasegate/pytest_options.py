@@ -125,6 +125,29 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
         {"metavar": "X", "type": float},
     ),
     (
+        ("--perf-request-rate",),
+        "arrivals a second of an open loop, such as 4, inf for all at once, or a ramp such as 1:10:60s",
+        {"metavar": "RATE"},
+    ),
+    (
+        ("--perf-burstiness",),
+        "how they come: 1 (the default) is Poisson, below 1 in bursts, above 1 more evenly, inf at equal gaps",
+        {"metavar": "X"},
+    ),
+    (("--perf-max-concurrency",), "cap on requests in flight of that load; default: none", {"metavar": "N"}),
+    (("--perf-num-prompts",), "requests of that load; default: what the workload says", {"metavar": "N"}),
+    (("--perf-num-warmups",), "requests sent before that load; default: what the workload says", {"metavar": "N"}),
+    (
+        ("--perf-trace",),
+        "replay the arrivals and lengths of this trace (Mooncake JSONL, or CSV as Azure's) as that load",
+        {"metavar": "FILE"},
+    ),
+    (
+        ("--perf-trace-scale",),
+        "what the trace's times are multiplied with: 0.5 replays twice as fast (default 1)",
+        {"metavar": "X"},
+    ),
+    (
         ("--perf-save-sessions",),
         "folder that gets this run's sessions, judged or not, as pytest-benchmark JSON",
         {"metavar": "DIR"},

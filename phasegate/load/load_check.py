@@ -7,8 +7,10 @@ is the measurement.
 
 from __future__ import annotations
 
+from typing import Any
+
 from phasegate.load.driving import LoadResult
-from phasegate.load.shapes import Shape
+from phasegate.load.shapes import PYTEST_PREFIX, Shape
 from phasegate.stats.percentile import nearest_rank
 from phasegate.units import format_percent, format_rate, format_seconds
 
@@ -21,18 +23,25 @@ DELAY_LIMIT = 0.050
 1 ms; 50 ms is a tenth of a common TTFT objective of 500 ms."""
 
 
-def load_problem(result: LoadResult, asked: Shape, *, delay_limit: float = DELAY_LIMIT) -> str | None:
+def load_problem(
+    result: LoadResult, asked: Shape, *, delay_limit: float = DELAY_LIMIT, prefix: str = PYTEST_PREFIX
+) -> str | None:
     """Why the run did not reach its load, in one line with the remedy; None where it did.
 
     Args:
         result: the run.
         asked: the load that was wanted.
         delay_limit: p99 of the schedule delay in seconds that is still on time.
+        prefix: how the options that would help begin.
     """
     return (
         _ended_early(result)
         or _client_too_slow(result)
-        or (_off_schedule(result, asked, delay_limit) if result.scheduled else _too_few_at_once(result, asked))
+        or (
+            _off_schedule(result, asked, delay_limit, prefix)
+            if result.scheduled
+            else _too_few_at_once(result, asked, prefix)
+        )
     )
 
 
@@ -55,9 +64,9 @@ def _client_too_slow(result: LoadResult) -> str | None:
     return warnings[0] if warnings else None
 
 
-def _off_schedule(result: LoadResult, asked: Shape, delay_limit: float) -> str | None:
+def _off_schedule(result: LoadResult, asked: Shape, delay_limit: float, prefix: str) -> str | None:
     wanted, achieved = result.requested_rate, result.achieved_rate
-    remedy = _open_loop_remedy(result, asked)
+    remedy = _open_loop_remedy(result, asked, prefix)
     if wanted is not None and achieved is not None and achieved < wanted * (1 - RATE_SHORTFALL):
         return (
             f"{format_rate(achieved, 'requests')} were sent where {format_rate(wanted, 'requests')} were due "
@@ -73,19 +82,49 @@ def _off_schedule(result: LoadResult, asked: Shape, delay_limit: float) -> str |
     return None
 
 
-def _open_loop_remedy(result: LoadResult, asked: Shape) -> str:
+def _open_loop_remedy(result: LoadResult, asked: Shape, prefix: str) -> str:
     cap = asked.max_concurrency
     if cap is not None and result.peak_in_flight >= cap:
-        return f"they waited for one of {cap} places: raise --perf-max-concurrency or lower --perf-request-rate"
-    return "give the client a core of its own or lower --perf-request-rate"
+        return f"they waited for one of {cap} places: raise {prefix}max-concurrency or lower {prefix}request-rate"
+    return f"give the client a core of its own or lower {prefix}request-rate"
 
 
-def _too_few_at_once(result: LoadResult, asked: Shape) -> str | None:
+def _too_few_at_once(result: LoadResult, asked: Shape, prefix: str) -> str | None:
     wanted = asked.max_concurrency if asked.max_concurrency is not None else result.max_concurrency
     if wanted is None or result.peak_in_flight >= wanted:
         return None
     begun = len(result.recordings)
     reached = f"{result.peak_in_flight} requests were in flight at a time where {wanted} were asked for"
     if begun < wanted:
-        return f"{reached}: there were only {begun} requests; raise --perf-num-prompts to at least {wanted}"
-    return f"{reached}; see the errors of the requests, or lower --perf-max-concurrency"
+        return f"{reached}: there were only {begun} requests; raise {prefix}num-prompts to at least {wanted}"
+    return f"{reached}; see the errors of the requests, or lower {prefix}max-concurrency"
+
+
+def load_line(result: LoadResult, asked: Shape) -> str:
+    """What was asked and what came of it, in one line for the report."""
+    parts = [asked.describe()]
+    if result.requested_rate is not None:
+        achieved = format_rate(result.achieved_rate, "requests")
+        parts.append(f"sent {achieved} of {format_rate(result.requested_rate, 'requests')} due")
+    parts.append(f"in flight {result.mean_in_flight:.3g} on average, {result.peak_in_flight} at most")
+    if result.scheduled and result.schedule_delays:
+        p50, p99 = (format_seconds(nearest_rank(sorted(result.schedule_delays), percent)) for percent in (50, 99))
+        parts.append(f"sent {p50} (p50) and {p99} (p99) after due")
+    return "; ".join(parts)
+
+
+def load_record(result: LoadResult, asked: Shape, *, prefix: str = PYTEST_PREFIX) -> dict[str, Any]:
+    """The same for JSON: rates in requests a second, times in seconds, None for what is undefined."""
+    delays = sorted(result.schedule_delays) if result.scheduled else []
+    return {
+        "asked": asked.describe(),
+        "requested_rate": result.requested_rate,
+        "achieved_rate": result.achieved_rate,
+        "max_concurrency": result.max_concurrency,
+        "peak_in_flight": result.peak_in_flight,
+        "mean_in_flight": result.mean_in_flight,
+        "schedule_delay_p50": nearest_rank(delays, 50) if delays else None,
+        "schedule_delay_p99": nearest_rank(delays, 99) if delays else None,
+        "unsent": len(result.unsent),
+        "problem": load_problem(result, asked, prefix=prefix),
+    }

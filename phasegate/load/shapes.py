@@ -8,7 +8,7 @@ a cap on requests in flight.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,9 @@ from phasegate.load.pacing import POISSON, Rate, bursty, replay
 from phasegate.load.trace import Trace, read_trace
 from phasegate.strict_yaml import SettingsError
 from phasegate.units import parse_duration
+
+PYTEST_PREFIX = "--perf-"
+"""How the options of the suite begin; the words behind it are those of the field's tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,40 +103,29 @@ def shape_from_options(
     num_warmups: str | int | None = None,
     trace: str | Path | None = None,
     trace_scale: str | float | None = None,
+    prefix: str = PYTEST_PREFIX,
 ) -> Shape:
     """The shape that the options describe; every one may be None, which leaves its default.
 
     ``request_rate`` is a number of requests a second, ``inf`` for all at once, or a ramp such as ``1:10:60s`` (from 1
-    to 10 within 60 seconds). Texts and numbers are both understood.
+    to 10 within 60 seconds). Texts and numbers are both understood. ``prefix`` begins the options' names in errors.
 
     Raises:
         SettingsError: one line with the option, its value and the remedy.
     """
-    rate = None if request_rate is None else _rate(str(request_rate))
-    _refuse_contradictions(rate, burstiness, trace, trace_scale)
-    count = _whole("--perf-num-prompts", num_prompts, least=1)
-    recorded = None if trace is None else _recorded(Path(trace), count)
+    rate = None if request_rate is None else _rate(f"{prefix}request-rate", str(request_rate))
+    _refuse_contradictions(prefix, rate, burstiness, trace, trace_scale)
+    count = _whole(f"{prefix}num-prompts", num_prompts, least=1)
+    recorded = None if trace is None else _recorded(f"{prefix}num-prompts", Path(trace), count)
     return Shape(
         rate=rate,
-        burstiness=POISSON if burstiness is None else _positive("--perf-burstiness", burstiness, infinite=True),
-        max_concurrency=_whole("--perf-max-concurrency", max_concurrency, least=1),
+        burstiness=POISSON if burstiness is None else _positive(f"{prefix}burstiness", burstiness, infinite=True),
+        max_concurrency=_whole(f"{prefix}max-concurrency", max_concurrency, least=1),
         count=count,
-        warmups=_whole("--perf-num-warmups", num_warmups, least=0),
+        warmups=_whole(f"{prefix}num-warmups", num_warmups, least=0),
         trace=recorded,
-        trace_scale=1.0 if trace_scale is None else _positive("--perf-trace-scale", trace_scale),
+        trace_scale=1.0 if trace_scale is None else _positive(f"{prefix}trace-scale", trace_scale),
     )
-
-
-OPTION_NAMES: Mapping[str, str] = {
-    "request_rate": "--perf-request-rate",
-    "max_concurrency": "--perf-max-concurrency",
-    "burstiness": "--perf-burstiness",
-    "num_prompts": "--perf-num-prompts",
-    "num_warmups": "--perf-num-warmups",
-    "trace": "--perf-trace",
-    "trace_scale": "--perf-trace-scale",
-}
-"""Argument of `shape_from_options` -> the pytest option that it comes from."""
 
 
 def shape_from(take: Callable[[str], str | None]) -> Shape:
@@ -142,41 +134,51 @@ def shape_from(take: Callable[[str], str | None]) -> Shape:
     Raises:
         SettingsError: one line with the option, its value and the remedy.
     """
-    given = {argument: take(option) for argument, option in OPTION_NAMES.items()}
-    return shape_from_options(**given)
+    return shape_from_options(
+        request_rate=take("--perf-request-rate"),
+        max_concurrency=take("--perf-max-concurrency"),
+        burstiness=take("--perf-burstiness"),
+        num_prompts=take("--perf-num-prompts"),
+        num_warmups=take("--perf-num-warmups"),
+        trace=take("--perf-trace"),
+        trace_scale=take("--perf-trace-scale"),
+    )
 
 
-def _refuse_contradictions(rate: Rate | None, burstiness: object, trace: object, trace_scale: object) -> None:
+def _refuse_contradictions(
+    prefix: str, rate: Rate | None, burstiness: object, trace: object, trace_scale: object
+) -> None:
     if rate is not None and trace is not None:
-        raise SettingsError("give --perf-request-rate or --perf-trace, not both: a trace has its own arrivals")
+        raise SettingsError(f"give {prefix}request-rate or {prefix}trace, not both: a trace has its own arrivals")
     if burstiness is not None and rate is None:
-        raise SettingsError(
-            f"--perf-burstiness {burstiness} needs --perf-request-rate: it says how requests come at it"
-        )
+        raise SettingsError(f"{prefix}burstiness {burstiness} needs {prefix}request-rate: it says how requests come")
     if trace_scale is not None and trace is None:
-        raise SettingsError(f"--perf-trace-scale {trace_scale} needs --perf-trace: it stretches the trace's times")
+        raise SettingsError(f"{prefix}trace-scale {trace_scale} needs {prefix}trace: it stretches the trace's times")
 
 
-def _rate(text: str) -> Rate:
-    wanted = f"--perf-request-rate {text!r} is neither requests a second, nor inf, nor a ramp such as 1:10:60s"
+def _rate(option: str, text: str) -> Rate:
+    parts = text.split(":")
     try:
-        first, *ramp = text.split(":")
-        if not ramp:
-            return Rate.constant(float(first))
-        last, span = ramp
-        return Rate(float(first), float(last), parse_duration(span, source="--perf-request-rate"))
+        if len(parts) not in (1, 3):
+            raise ValueError("write one number, or three parts as in 1:10:60s")
+        first, last = (_number(part) for part in (parts * 2)[:2])
+        span = parse_duration(parts[2], source="its span") if len(parts) == 3 else 0.0
+        return Rate(first, last, span)
     except ValueError as error:
-        reason = str(error)
-        known = any(word in reason for word in ("ramp", "possible", "duration"))
-        raise SettingsError(f"{wanted}: {reason}" if known else wanted) from None
+        raise SettingsError(f"{option} {text!r}: {error}") from None
 
 
-def _recorded(path: Path, count: int | None) -> Trace:
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number of requests a second (inf: all at once)") from None
+
+
+def _recorded(option: str, path: Path, count: int | None) -> Trace:
     trace = read_trace(path, count)
     if count is not None and len(trace.requests) < count:
-        raise SettingsError(
-            f"--perf-num-prompts is {count}, but {path} has only {len(trace.requests)} requests; ask for fewer"
-        )
+        raise SettingsError(f"{option} is {count}, but {path} has only {len(trace.requests)} requests; ask for fewer")
     return trace
 
 

@@ -9,9 +9,10 @@ import pytest
 from phasegate.load.closed import LoadResult
 from phasegate.load.pacing import EVEN, Rate
 from phasegate.load.request import Request
-from phasegate.load.shapes import OPTION_NAMES, Shape, shape_from, shape_from_options
+from phasegate.load.shapes import Shape, shape_from, shape_from_options
 from phasegate.load.shapes_run import run_shape
 from phasegate.load.target import Target
+from phasegate.pytest_options import OPTIONS
 from phasegate.strict_yaml import SettingsError
 from tests.loopback import Loopback, steady
 
@@ -82,7 +83,7 @@ def test_a_trace_brings_its_own_arrivals(trace: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"request_rate": "fast"}, "--perf-request-rate 'fast' is neither requests a second, nor inf, nor a ramp"),
+        ({"request_rate": "fast"}, "--perf-request-rate 'fast': 'fast' is not a number of requests a second"),
         ({"request_rate": "0"}, "--perf-request-rate '0'"),
         ({"request_rate": "-2"}, "--perf-request-rate '-2'"),
         ({"request_rate": "nan"}, "--perf-request-rate 'nan'"),
@@ -122,11 +123,17 @@ def test_more_requests_than_the_trace_has_are_refused(trace: Path) -> None:
         shape_from_options(trace=trace, num_prompts="3")
 
 
-def test_every_argument_has_its_pytest_option() -> None:
-    """The names follow the field's, with our prefix; what pytest gives is read."""
-    given = {"--perf-request-rate": "3", "--perf-max-concurrency": "7", "--perf-num-prompts": "20"}
-    assert shape_from(given.get) == Shape(rate=Rate.constant(3), max_concurrency=7, count=20)
-    assert all(option == "--perf-" + name.replace("_", "-") for name, option in OPTION_NAMES.items())
+def test_the_options_of_a_pytest_run_are_read_and_declared() -> None:
+    """Those that the shape asks for are those of the suite's table; what pytest gives is read."""
+    asked: list[str] = []
+
+    def take(option: str) -> str | None:
+        asked.append(option)
+        return {"--perf-request-rate": "3", "--perf-max-concurrency": "7", "--perf-num-prompts": "20"}.get(option)
+
+    assert shape_from(take) == Shape(rate=Rate.constant(3), max_concurrency=7, count=20)
+    assert len(asked) == 7
+    assert set(asked) <= {name for names, _, _ in OPTIONS for name in names}
 
 
 def run(shape: Shape) -> LoadResult:

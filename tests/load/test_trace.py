@@ -54,9 +54,9 @@ def test_azure_has_dates_with_seven_decimals() -> None:
 @pytest.mark.parametrize("zone", ["+00:00", "Z", "+0000", ""])
 def test_time_zones_are_understood(zone: str) -> None:
     """Azure's trace of 2024 writes them; without one it is UTC."""
-    assert parse(f"TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930{zone},2162,5\n") == [
-        (pytest.approx(1715299200.00993, abs=1e-5), 2162, 5)
-    ]
+    ((at, n_in, n_out),) = parse(f"TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930{zone},2162,5\n")
+    assert at == pytest.approx(1715299200.00993, abs=1e-5)
+    assert (n_in, n_out) == (2162, 5)
     later = "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10T02:00:00+02:00,1,1\n"
     assert parse(later)[0][0] == 1715299200.0
 
