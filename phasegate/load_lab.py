@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 
 import numpy as np
 
 from phasegate.gate.slo import Objective
-from phasegate.gate.slo_search import Limit, limits, next_level
+from phasegate.gate.slo_search import Limit, limits, next_level, next_rate
 from phasegate.lab import Lab, MeasurementError
 from phasegate.load.closed import run_closed
 from phasegate.load.collision import run_collision
 from phasegate.load.driving import LoadResult
+from phasegate.load.load_check import load_problem
+from phasegate.load.open_loop import run_open
+from phasegate.load.pacing import Rate, poisson
 from phasegate.load.request import Request
+from phasegate.load.shapes import Shape
 from phasegate.load_plan import LevelPlan
 from phasegate.load_run import Collision, LevelRun, Round
 from phasegate.metric import Undefined, time_to_first_token
@@ -48,7 +52,8 @@ class LoadLab:
         levels: what was measured with `measure_levels`, by requests in flight.
         collisions: what was measured with `collide`.
         searched: levels of `find_limit` that were measured only for it.
-        found: what `find_limit` found.
+        rates: levels of `find_rate`, by requests a second.
+        found: what the searches found.
     """
 
     lab: Lab
@@ -56,6 +61,7 @@ class LoadLab:
     levels: dict[int, LevelRun] = field(default_factory=dict)
     collisions: list[Collision] = field(default_factory=list)
     searched: dict[int, LevelRun] = field(default_factory=dict)
+    rates: dict[float, LevelRun] = field(default_factory=dict)
     found: list[Limit] = field(default_factory=list)
     _blocks: itertools.count[int] = field(default_factory=itertools.count)
     _warm: bool = False
@@ -90,9 +96,8 @@ class LoadLab:
         watcher = _LoadWatcher(self.say, plan, requests) if self.say is not None else None
         result = run_closed(self.lab.target, requests, max_concurrency=plan.level, on_done=watcher)
         before = runs.get(plan.level)
-        runs[plan.level] = _joined(before, _level_run(plan.level, result))
-        if result.partial:
-            raise KeyboardInterrupt
+        runs[plan.level] = _joined(before, _level_run(plan.level, result, Shape(max_concurrency=plan.level)))
+        _refuse_partial(result, runs[plan.level])
 
     def _requests(self, workload: Workload, count: int) -> list[Request]:
         (n_in,), (n_out,) = workload.input_tokens, workload.output_tokens
@@ -165,25 +170,63 @@ class LoadLab:
             if level is None or level in runs:
                 break
             self._visit(self.searched, workload, LevelPlan(level, 1, max(requests, 2 * level)))
-        self.found = limits(objectives, known, at_most=at_most)
-        return self.found
+        found = limits(objectives, known, at_most=at_most)
+        self.found += found
+        return found
+
+    def find_rate(self, workload: Workload, objectives: Sequence[Objective], *, requests: int) -> list[Limit]:
+        """How many requests a second, coming independently of each other, each objective bears.
+
+        Begins at half of what a single user gets and ends at twice what all users together got, where no server
+        keeps up; so levels must have been measured before.
+
+        Args:
+            workload: what each request asks.
+            objectives: at least one.
+            requests: of each rate.
+        """
+        single = self.levels[min(self.levels)]
+        at_most = 2 * max(run.request_rate for run in self.levels.values())
+        rng = np.random.default_rng([self.lab.seed, *b"rates"])
+        while single.request_rate > 0:
+            runs = list(self.rates.values())
+            rate = next_rate(objectives, runs, first=single.request_rate / 2, at_most=at_most)
+            if rate is None:
+                break
+            self._arrive(workload, rate, requests, rng)
+        found = limits(objectives, list(self.rates.values()), at_most=at_most, single=single)
+        self.found += found
+        return found
+
+    def _arrive(self, workload: Workload, rate: float, count: int, rng: np.random.Generator) -> None:
+        """Requests at random moments at that mean rate, whether or not earlier ones were answered."""
+        if self.say is not None:
+            self.say(f"measuring {rate:.3g} requests/s: {count} requests in about {format_seconds(count / rate)}")
+        shape = Shape(rate=Rate(rate, rate))
+        schedule = list(zip(poisson(Rate(rate, rate), count, rng), self._requests(workload, count), strict=True))
+        result = run_open(self.lab.target, schedule)
+        self.rates[rate] = replace(_level_run(rate, result, shape), by_rate=True)
+        _refuse_partial(result, self.rates[rate])
 
 
 BLOCK_OF_REQUESTS = 1_000_000
 """Numbers of prompts set aside for each run, so that no two runs share a prompt."""
 
 
-def _level_run(level: float, result: LoadResult) -> LevelRun:
-    missed = None
-    if not result.concurrency_reached:
-        missed = (
-            f"only {result.peak_in_flight} requests were in flight at a time, {result.max_concurrency} were asked for"
-        )
+def _refuse_partial(result: LoadResult, run: LevelRun) -> None:
+    """Stop where the user stopped it, and where the server is gone."""
+    if result.interrupted:
+        raise KeyboardInterrupt
+    if result.partial:
+        raise MeasurementError(f"{run.name}: {run.missed}")
+
+
+def _level_run(level: float, result: LoadResult, asked: Shape) -> LevelRun:
     return LevelRun(
         level=level,
         rounds=(Round(tuple(decode(one) for one in result.recordings)),),
         partial=result.partial,
-        missed=missed,
+        missed=load_problem(result, asked),
         notes=result.health.warnings(),
     )
 
@@ -191,10 +234,9 @@ def _level_run(level: float, result: LoadResult) -> LevelRun:
 def _joined(before: LevelRun | None, after: LevelRun) -> LevelRun:
     if before is None:
         return after
-    return LevelRun(
-        level=before.level,
+    return replace(
+        before,
         rounds=before.rounds + after.rounds,
-        by_rate=before.by_rate,
         partial=before.partial or after.partial,
         missed=before.missed or after.missed,
         notes=tuple(dict.fromkeys(before.notes + after.notes)),

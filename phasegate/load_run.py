@@ -80,7 +80,7 @@ class LevelRun:
     @property
     def name(self) -> str:
         """The level in words."""
-        return f"{self.level:g} requests/s" if self.by_rate else f"{self.level:g} at a time"
+        return f"{self.level:.3g} requests/s" if self.by_rate else f"{self.level:g} at a time"
 
     def samples(self, metric: str) -> list[float]:
         """Values of a metric, one per request that ended well and has it."""

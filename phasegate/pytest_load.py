@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,7 +166,7 @@ class PytestLoad:
         single, several = self._level(self.options.levels[0]), self._level(level)
         rates = [token_rates(run) for run in (single, several)]
         if not all(all(column) for column in rates):
-            raise Judged("INVALID_RUN", f"a round without an answer at {single.name} or {several.name}")
+            raise self.state.invalid_run(f"a round without an answer at {single.name} or {several.name}")
         # Both were visited in every round, so they pair by round.
         return laws.amortises(
             *rates,
@@ -182,7 +182,7 @@ class PytestLoad:
 
     def stall(self) -> LawResult:
         """The law of the bounded stall."""
-        with _said():
+        with self._said():
             collisions = self.load.collide(self._workload("streams"), self._workload("long-prompt"))
         bound = self.options.max_stall
         law = "a long prompt stalls running streams by a bounded gap"
@@ -200,14 +200,13 @@ class PytestLoad:
             raise NotJudged("ADVISORY", "the search for the highest load takes --perf-find-limit and an objective")
         if not self.options.objectives:
             raise NotJudged(NO_SLO, "the search needs an objective; say --perf-slo ttft:p95:500ms")
-        plan = self._plans()[-1]
-        with _said():
-            return self.load.find_limit(
-                self._workload("concurrency"),
-                self.options.objectives,
-                requests=plan.requests if self.options.requests is None else self.options.requests,
-                at_most=self.options.at_most,
-            )
+        plans, workload, objectives = self._plans(), self._workload("concurrency"), self.options.objectives
+        requests = self.options.requests or max(plan.requests for plan in plans)
+        with self._said():
+            self.load.measure_levels(workload, plans)
+            by_users = self.load.find_limit(workload, objectives, requests=requests, at_most=self.options.at_most)
+            self.load.find_rate(workload, objectives, requests=requests)
+        return by_users
 
     def _plans(self) -> Any:
         to_prove = max(map(requests_to_prove, self.options.objectives), default=0)
@@ -217,33 +216,29 @@ class PytestLoad:
         )  # fmt: skip
 
     def _level(self, level: int) -> LevelRun:
-        with _said():
+        with self._said():
             run = self.load.measure_levels(self._workload("concurrency"), self._plans())[level]
         if not any(line.status == "ok" for line in run.timelines):
             kinds = ", ".join(f"{count} x {kind}" for kind, count in run.failures().most_common())
-            raise Judged("INVALID_RUN", f"{run.name}: every request failed ({kinds})")
+            raise self.state.invalid_run(f"{run.name}: every request failed ({kinds})")
         return run
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        """Measuring whose troubles end the item as INVALID_RUN."""
+        try:
+            yield
+        except (MeasurementError, CalibrationError, EngineError, ValueError, OSError) as error:
+            raise self.state.invalid_run(str(error)) from None
 
     def _workload(self, name: str) -> Workload:
         try:
             workload = load_workload(self.state.config.rootpath / FOLDER / f"{name}.yaml")
         except SettingsError as error:
-            raise Judged("INVALID_RUN", str(error)) from None
+            raise self.state.invalid_run(str(error)) from None
         if len(workload.cells) != 1:
-            raise Judged("INVALID_RUN", f"{FOLDER / name}.yaml: load needs one input and one output length")
+            raise self.state.invalid_run(f"{FOLDER / name}.yaml: load needs one input and one output length")
         return workload
-
-
-@contextmanager
-def _said() -> Iterator[None]:
-    """Measuring whose troubles end the item as INVALID_RUN."""
-    try:
-        yield
-    except (MeasurementError, CalibrationError, EngineError, ValueError, OSError) as error:
-        raise Judged("INVALID_RUN", str(error)) from None
-
-
-Ids = Callable[[Any], str]
 
 
 def objective_id(objective: Objective | None) -> str:

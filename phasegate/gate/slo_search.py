@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from phasegate.gate.break_cause import Broken, cause_of
+from phasegate.gate.break_cause import Broken, Cause, cause_of
 from phasegate.gate.slo import Objective
 from phasegate.gate.slo_share import Kept, judge_level
 from phasegate.gate.verdict import Verdict
@@ -48,34 +48,43 @@ class Limit:
         """The limit in one line."""
         unit = " requests/s" if self.by_rate else " at a time"
         if self.broken is None:
-            reached = "nothing proven" if self.kept is None else f"kept up to {self.kept:g}{unit}"
-            text = f"{self.objective.text}: {reached}, no break up to {self.at_most:g}"
+            reached = "nothing proven" if self.kept is None else f"kept up to {self.kept:.3g}{unit}"
+            text = f"{self.objective.text}: {reached}, no break up to {self.at_most:.3g}"
         else:
-            reached = "no level proven to keep it" if self.kept is None else f"kept up to {self.kept:g}{unit}"
-            text = f"{self.objective.text}: {reached}, broken from {self.broken:g}{unit}"
+            reached = "no level proven to keep it" if self.kept is None else f"kept up to {self.kept:.3g}{unit}"
+            text = f"{self.objective.text}: {reached}, broken from {self.broken:.3g}{unit}"
         if self.unproven:
-            text += f"; unproven at {', '.join(f'{level:g}' for level in self.unproven)}: send more requests"
+            text += f"; unproven at {', '.join(f'{level:.3g}' for level in self.unproven)}: send more requests"
         return text
 
 
-def limits(objectives: Sequence[Objective], runs: Sequence[LevelRun], *, at_most: float) -> list[Limit]:
-    """How far each objective holds, by what was measured; the one that breaks first stands first."""
-    found = [_limit(objective, runs, at_most) for objective in objectives]
+def limits(
+    objectives: Sequence[Objective], runs: Sequence[LevelRun], *, at_most: float, single: LevelRun | None = None
+) -> list[Limit]:
+    """How far each objective holds, by what was measured; the one that breaks first stands first.
+
+    ``single`` is the same workload from one user, which causes are told against; None takes the lowest of ``runs``.
+    """
+    found = [_limit(objective, runs, at_most, single) for objective in objectives]
     return sorted(found, key=lambda one: math.inf if one.broken is None else one.broken)
 
 
-def _limit(objective: Objective, runs: Sequence[LevelRun], at_most: float) -> Limit:
+def _limit(objective: Objective, runs: Sequence[LevelRun], at_most: float, single: LevelRun | None) -> Limit:
     ordered = sorted(runs, key=lambda run: run.level)
     judged = [judge_level(objective, run) for run in ordered]
     broken = min((one.level for one in judged if one.verdict is Verdict.SLO_BREACH), default=None)
     below = [one for one in judged if broken is None or one.level < broken]
     kept = max((one.level for one in below if one.verdict is Verdict.PASS), default=None)
     unproven = tuple(one.level for one in below if kept is None or one.level > kept)
-    cause = None
-    if broken is not None:
-        culprit = next(run for run in ordered if run.level == broken)
-        cause = cause_of(objective, ordered[0], culprit)
+    culprit = next((run for run in ordered if run.level == broken), None)
+    cause = cause_of(objective, single or ordered[0], culprit) if culprit is not None else _client_limit(ordered)
     return Limit(objective, kept, broken, unproven, cause, at_most, by_rate=any(run.by_rate for run in runs))
+
+
+def _client_limit(ordered: Sequence[LevelRun]) -> Broken | None:
+    """Where no break is proven: why a level could not be judged, which is the client's doing and not the server's."""
+    invalid = next((run for run in ordered if run.missed is not None), None)
+    return None if invalid is None else Broken(Cause.CLIENT, f"{invalid.name} cannot be judged: {invalid.missed}")
 
 
 def next_level(objectives: Sequence[Objective], runs: Sequence[LevelRun], *, at_most: int) -> int | None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 CHUNKED_BELOW = 0.5
 """A stall below this share of the long prompt's own prefill shows that prefill was done in pieces."""
 
-WIDE = 150
-"""Columns of a screen from which the table has room for intervals."""
+WIDE, WIDEST = 110, 190
+"""Columns of a screen from which the table has room for further columns, and for intervals."""
 
 Column = tuple[str, Callable[[LevelRun], str]]
 
@@ -34,41 +34,41 @@ def load_lines(load: LoadLab, objectives: Sequence[Objective], width: int, *, co
     """Everything measured under load, as lines."""
     lines: list[str] = []
     runs = [run for _, run in sorted({**load.searched, **load.levels}.items())]
+    rates = [run for _, run in sorted(load.rates.items())]
     if runs:
-        lines += render_table(level_table(runs, objectives, intervals=width >= WIDE), width, colour=colour)
-        lines += level_notes(runs)
+        lines += render_table(level_table([*runs, *rates], objectives, width), width, colour=colour)
+        lines += level_notes([*runs, *rates])
         lines += batching_lines([run for _, run in sorted(load.levels.items())])
     lines += stall_lines(load.collisions)
     lines += limit_lines(load.found)
     return [part for line in lines for part in ([line] if len(line) <= width else textwrap.wrap(line, width))]
 
 
-def level_table(runs: Sequence[LevelRun], objectives: Sequence[Objective], *, intervals: bool) -> Table:
+def level_table(runs: Sequence[LevelRun], objectives: Sequence[Objective], width: int) -> Table:
     """Percentiles with failures as infinity, rates, and how many requests kept every objective.
 
-    ``intervals`` adds the 95 % interval of each percentile, where there are values enough for one.
+    A wide screen has room for more columns, a very wide one for the 95 % interval of each percentile as well.
     """
 
     def shown(metric: str, percent: float) -> Callable[[LevelRun], str]:
-        return lambda run: _show(run.percentile(metric, percent), interval=intervals)
+        return lambda run: _show(run.percentile(metric, percent), interval=width >= WIDEST)
 
     columns: list[Column] = [
-        ("users", lambda run: f"{run.level:g}"),
+        ("users", lambda run: f"{run.level:.3g}/s" if run.by_rate else f"{run.level:g}"),
         ("sent", lambda run: str(run.sent)),
         ("TTFT p50", shown("ttft", 50)),
         ("p95", shown("ttft", 95)),
         ("TPOT p50", shown("tpot", 50)),
         ("p95", shown("tpot", 95)),
-        ("total p95", shown("e2el", 95)),
         ("tok/s", lambda run: f"{run.token_rate:,.0f}"),
-        ("req/s", lambda run: f"{run.request_rate:.3g}"),
     ]
     if objectives:
-        columns += [
-            ("kept all", lambda run: _attainment(objectives, run)),
-            ("good/s", lambda run: f"{run.rate_of(attained(objectives, run)):.3g}"),
-        ]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+        columns.append(("kept all", lambda run: _attainment(objectives, run)))
+    if width >= WIDE:
+        columns += [("total p95", shown("e2el", 95)), ("req/s", lambda run: f"{run.request_rate:.3g}")]
+        if objectives:
+            columns.append(("good/s", lambda run: f"{run.rate_of(attained(objectives, run)):.3g}"))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for heading, _ in columns:
         table.add_column(heading, justify="right", no_wrap=True)
     for run in runs:
