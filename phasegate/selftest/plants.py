@@ -58,10 +58,10 @@ NOISE = SimulatorConfig(
     step_cv=0.02,
     session_prefill_cv=0.008,
     session_decode_cv=0.005,
-    bad_session_probability=0.05,
+    bad_session_probability=0.03,
     bad_session_factor=1.3,
 )
-"""The noise of the simulated sessions: requests and steps by 2 %, sessions by under 1 %, one in 20 is 30 % slower."""
+"""The noise of the simulated sessions: requests and steps by 2 %, sessions by under 1 %, 3 in 100 are 30 % slower."""
 
 
 def noise_line(config: SimulatorConfig) -> str:

@@ -1,6 +1,6 @@
 """Part 2: sessions that were really measured, some left out as a candidate; unchanged, and with one metric slowed.
 
-The baseline is what is left, in its order. Unchanged splits must raise no more alarms than the policy allows. Then one
+The baseline is what is left, in its order. Alarms of unchanged splits are counted; the A/A builds judge them. Then one
 metric of one workload is multiplied by 1 + tolerance in the left-out sessions: where the gate said beforehand that it
 would find that much (its minimum detectable effect), it must, and in the right phase. Where it said that it would not,
 missing it is no fault, but it is told: that comparison needs more sessions.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,7 +26,6 @@ from phasegate.selftest.check import Check, Count
 from phasegate.selftest.sequence import raises_alarm, regressions
 from phasegate.session import Measurement, Session
 from phasegate.stats.compare_types import CompareSettings
-from phasegate.units import format_percent
 
 PART = "re-scaled"
 
@@ -36,8 +35,8 @@ LEAST_SESSIONS = 5
 SPLITS = 60
 """Most splits that are judged unchanged."""
 
-SLOWED_SPLITS = 4
-"""Most splits in which each gated metric is slowed."""
+SLOWED_SPLITS = 6
+"""Most splits in which each gated metric is slowed: one broken promise in 6 agrees with a power of 99 %, two do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +80,8 @@ class Rescaled:
         sessions: how many were used.
         left_out: how many of them were the candidate.
         alarms: unchanged splits that raised an alarm.
+        broken: splits in which a slowed metric was missed although the gate had promised to find it. Splits are
+            counted, not metrics: those of one split share what their sessions did.
         detections: one for each gated comparison.
     """
 
@@ -88,35 +89,29 @@ class Rescaled:
     sessions: int
     left_out: int
     alarms: Count
+    broken: Count
     detections: tuple[Detection, ...]
 
-    def checks(self, policy: Policy) -> list[Check]:
-        """The two things that must hold."""
-        return [self._unchanged(policy), self._slowed()]
-
-    def _unchanged(self, policy: Policy) -> Check:
-        too_many = self.alarms.exceeds(policy.alpha)
-        return Check(
-            part=PART,
-            name=f"{self.source}: {self.left_out} of {self.sessions} sessions left out, unchanged",
-            wanted=f"alarms in at most {100 * policy.alpha:g} %",
-            got=str(self.alarms),
-            holds=not too_many,
-            remedy="these sessions differ by more than noise; look for a change of level among them"
-            if too_many
-            else "",
+    def remark(self) -> str:
+        """What the unchanged splits gave. They share sessions, so their share of alarms is no rate of false alarms."""
+        return (
+            f"{self.source}: {self.left_out} of {self.sessions} sessions left out unchanged, {self.alarms.hits} of "
+            f"{self.alarms.n} splits raised an alarm; splits share sessions, so alarms come together, and many of them "
+            "mean that a few sessions stand apart from the others"
         )
 
-    def _slowed(self) -> Check:
-        promised, broken = sum(one.promised for one in self.detections), sum(one.broken for one in self.detections)
-        tried, found = sum(one.tried for one in self.detections), sum(one.found for one in self.detections)
+    def check(self) -> Check:
+        """Whether slowed metrics were found where the gate had promised it."""
+        promised, broken, tried, found = (
+            sum(getattr(one, name) for one in self.detections) for name in ("promised", "broken", "tried", "found")
+        )
         blind = [one for one in self.detections if one.promised < one.tried]
         return Check(
             part=PART,
             name=f"{self.source}: one metric slowed by its tolerance",
             wanted=f"found in the {promised} cases in which the MDE says so",
             got=f"{promised - broken} of {promised}; {found} of all {tried}",
-            holds=tried > 0 and not too_often(broken, promised),
+            holds=tried > 0 and not self.broken.exceeds(1.0 - CompareSettings().power),
             remedy=self._remedy(tried, broken, blind),
         )
 
@@ -134,11 +129,6 @@ class Rescaled:
         return ""
 
 
-def too_often(broken: int, promised: int) -> bool:
-    """Whether promises were broken more often than their power allows for."""
-    return promised > 0 and Count.of(broken, promised).exceeds(1.0 - CompareSettings().power)
-
-
 def usable(sessions: Sequence[Session], policy: Policy) -> list[Session]:
     """The newest undisturbed sessions of one level, as a candidate would be judged by."""
     return list(choose_window([one for one in sessions if one.disturbed is None], policy, policy.window).sessions)
@@ -154,10 +144,17 @@ def rescale(source: str, sessions: Sequence[Session], policy: Policy, seed: int)
         raise ValueError(f"{source}: {len(sessions)} sessions; at least {LEAST_SESSIONS} are needed to leave some out")
     left_out = min(policy.session_budget, max(policy.candidate_minimum, len(sessions) // 4))
     splits = list(_splits(sessions, left_out, np.random.default_rng([seed, len(sessions)])))
-    results = [_judged(split, policy) for split in splits]
+    results = [judge(split.baseline, split.candidate, policy) for split in splits]
     pairs = list(zip(splits, results, strict=True))[:SLOWED_SPLITS]
-    alarms = Count.of(sum(raises_alarm(result) for result in results), len(results))
-    return Rescaled(source, len(sessions), left_out, alarms, tuple(_detections(pairs, policy)))
+    tries = [_slow_each(split, result, policy) for split, result in pairs]
+    return Rescaled(
+        source=source,
+        sessions=len(sessions),
+        left_out=left_out,
+        alarms=Count.of(sum(raises_alarm(result) for result in results), len(results)),
+        broken=Count.of(sum(any(one.broken for one in split) for split in tries), len(tries)),
+        detections=tuple(_detections(one for split in tries for one in split)),
+    )
 
 
 def _splits(sessions: Sequence[Session], left_out: int, rng: np.random.Generator) -> Iterator[Split]:
@@ -178,43 +175,46 @@ def _splits(sessions: Sequence[Session], left_out: int, rng: np.random.Generator
         )
 
 
-def _judged(split: Split, policy: Policy) -> GateResult:
-    return judge(split.baseline, split.candidate, policy)
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """A metric slowed in one split: its row in the unchanged split, and whether it was found."""
+
+    row: Finding
+    found: bool
+
+    @property
+    def promised(self) -> bool:
+        """Whether the gate said that it would find a worsening of the tolerance."""
+        return self.row.mde is not None and self.row.tolerance is not None and self.row.mde <= self.row.tolerance
+
+    @property
+    def broken(self) -> bool:
+        """Whether it did not, all the same."""
+        return self.promised and not self.found
 
 
-def _detections(pairs: Sequence[tuple[Split, GateResult]], policy: Policy) -> Iterator[Detection]:
-    gated: dict[tuple[str, str], None] = {}
-    for _, result in pairs:
-        gated.update({(row.workload, row.metric): None for row in result.findings if row.gated and row.mde is not None})
-    for workload, metric in gated:
-        tries = [
-            (row, _finds(split, row, policy))
-            for split, result in pairs
-            for row in result.findings
-            if (row.workload, row.metric) == (workload, metric) and row.gated and row.tolerance
-        ]
-        yield _detection(tries)
+def _slow_each(split: Split, result: GateResult, policy: Policy) -> list[_Try]:
+    """Every gated comparison of a split slowed in turn."""
+    rows = [row for row in result.findings if row.gated and row.ratio is not None and row.tolerance is not None]
+    return [_Try(row, _finds(split, row, policy)) for row in rows]
 
 
-def _detection(tries: Sequence[tuple[Finding, bool]]) -> Detection:
-    rows = [row for row, _ in tries]
-    promised = [found for row, found in tries if _promises(row)]
-    return Detection(
-        workload=rows[0].workload,
-        metric=rows[0].metric,
-        phase=rows[0].phase,
-        tolerance=max(row.tolerance or 0.0 for row in rows),
-        mde=float(np.median([math.inf if row.mde is None else row.mde for row in rows])),
-        tried=len(tries),
-        found=sum(found for _, found in tries),
-        promised=len(promised),
-        broken=promised.count(False),
-    )
-
-
-def _promises(row: Finding) -> bool:
-    """Whether the gate said that it would find a worsening of the tolerance."""
-    return row.mde is not None and row.tolerance is not None and row.mde <= row.tolerance
+def _detections(tries: Iterable[_Try]) -> Iterator[Detection]:
+    groups: dict[tuple[str, str], list[_Try]] = {}
+    for one in tries:
+        groups.setdefault((one.row.workload, one.row.metric), []).append(one)
+    for (workload, metric), group in groups.items():
+        yield Detection(
+            workload=workload,
+            metric=metric,
+            phase=group[0].row.phase,
+            tolerance=max(one.row.tolerance or 0.0 for one in group),
+            mde=float(np.median([math.inf if one.row.mde is None else one.row.mde for one in group])),
+            tried=len(group),
+            found=sum(one.found for one in group),
+            promised=sum(one.promised for one in group),
+            broken=sum(one.broken for one in group),
+        )
 
 
 def _finds(split: Split, row: Finding, policy: Policy) -> bool:
@@ -237,9 +237,3 @@ def _worse(one: Measurement, row: Finding, factor: float, policy: Policy) -> Mea
         return one
     scale = factor if facts.better.value == "lower" else 1.0 / factor
     return replace(one, samples=tuple(value * scale for value in one.samples))
-
-
-def detection_line(one: Detection) -> str:
-    """A detection in one line, for lists."""
-    mde = "nothing" if math.isinf(one.mde) else format_percent(one.mde)
-    return f"{one.workload} {one.metric} +{format_percent(one.tolerance)}: found {one.found} of {one.tried}, MDE {mde}"
