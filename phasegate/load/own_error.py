@@ -73,18 +73,19 @@ class OwnError:
             ttft_tolerance: seconds by which a TTFT may differ before it matters; None where none is judged.
             tpot_tolerance: fraction by which a TPOT may; None where none is judged.
         """
+        share = format_percent(MATERIAL, digits=0)
         remedy = "give the client a core of its own, lower the concurrency, or widen the tolerance"
         if self.lost:
             return f"{self.lost} of {self.requests} requests at a server of known timing were lost; {remedy}"
         if ttft_tolerance is not None and self.ttft_p50 > MATERIAL * ttft_tolerance:
             return (
                 f"the client itself adds {format_seconds(self.ttft_p50)} to TTFT at {self.concurrency} at a time, "
-                f"more than {format_percent(MATERIAL, digits=0)} of the tolerance {format_seconds(ttft_tolerance)}; {remedy}"
+                f"more than {share} of the tolerance {format_seconds(ttft_tolerance)}; {remedy}"
             )
         if tpot_tolerance is not None and self.tpot_p50 > MATERIAL * tpot_tolerance:
             return (
                 f"the client itself moves TPOT by {format_percent(self.tpot_p50)} at {self.concurrency} at a time, "
-                f"more than {format_percent(MATERIAL, digits=0)} of the tolerance {format_percent(tpot_tolerance)}; {remedy}"
+                f"more than {share} of the tolerance {format_percent(tpot_tolerance)}; {remedy}"
             )
         return None
 

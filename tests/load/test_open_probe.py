@@ -21,7 +21,7 @@ MOONCAKE = (
 @pytest.fixture(scope="module")
 def server() -> Iterator[SimulatorEngine]:
     """A simulated server with a prefix cache."""
-    with SimulatorEngine(SimulatorConfig(speed=10.0)) as engine:
+    with SimulatorEngine(SimulatorConfig(speed=50.0)) as engine:
         yield engine
 
 
