@@ -69,7 +69,7 @@ class Proof:
         promised, broken_promises = (sum(getattr(row, name) for row in rows) for name in ("promised", "broken"))
         return (
             f"every planted slowdown was found in its phase, {promised - broken_promises} of {promised} re-scaled ones "
-            f"that the gate promised to find were found, false alarms in {self.alarms or 'no'} unchanged builds"
+            f"that the gate promised to find were found; false alarms of unchanged builds: {self.alarms or 'none'}"
         )
 
     def claim(self) -> str:
