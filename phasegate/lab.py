@@ -63,6 +63,7 @@ class Lab:
         progress: told about every request.
         sentinel: the lab of a frozen reference that is measured in every session, or None.
         watch: looks after the engine's host since this session began; None where the engine runs elsewhere.
+        plan: how a budget of time was divided, in one sentence, for the report; None without a budget.
     """
 
     engine: Engine
@@ -76,6 +77,7 @@ class Lab:
     progress: Progress = no_progress
     sentinel: Lab | None = None
     watch: HostWatch | None = None
+    plan: str | None = None
     runs: dict[str, WorkloadRun] = field(default_factory=dict)
     recordings: dict[str, list[Recording]] = field(default_factory=dict)
     _calibrations: dict[str, Calibration] = field(default_factory=dict)

@@ -48,8 +48,13 @@ def plan_levels(
         to_prove: requests without a miss that the strictest objective needs; 0 without objectives.
         fixed: requests of each level as the user wants them, or None.
     """
-    wanted = fixed if fixed is not None else max(requests, min(to_prove, MOST_FOR_OBJECTIVES))
+    wanted = fixed if fixed is not None else requests_wanted(requests, to_prove)
     return tuple(LevelPlan(level, ROUNDS, _per_round(level, wanted)) for level in levels)
+
+
+def requests_wanted(requests: int, to_prove: int) -> int:
+    """Requests of a level: what the workload says, or what objectives need where that is more and affordable."""
+    return max(requests, min(to_prove, MOST_FOR_OBJECTIVES))
 
 
 def _per_round(level: int, wanted: int) -> int:

@@ -54,9 +54,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _parametrize_load(metafunc: pytest.Metafunc) -> None:
     """One item for every level of load, and for every objective where the test takes one."""
     from phasegate.pytest_load import objective_id
+    from phasegate.pytest_shape import asked_shape
 
     try:
         options = _state(metafunc.config).load_options
+        asked_shape(metafunc.config)
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
     objectives = options.objectives or (None,)
@@ -71,8 +73,9 @@ def _parametrize_load(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """End a run that would measure, before anything is started, where an option or a file is wrong."""
-    if any("perf_lab" in getattr(item, "fixturenames", ()) for item in items):
-        _state(config)
+    fixtures = frozenset(name for item in items for name in getattr(item, "fixturenames", ()))
+    if "perf_lab" in fixtures:
+        _state(config).fixtures = fixtures
 
 
 def _state(config: pytest.Config) -> PerfState:
@@ -153,6 +156,14 @@ def perf_load(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
     if state.load is None:
         state.load = PytestLoad.on(perf_lab, state)
     return state.load
+
+
+@pytest.fixture(scope="session")
+def perf_shape(perf_load: Any, request: pytest.FixtureRequest) -> Any:
+    """The load that the options of arrivals ask for, measured when first asked for."""
+    from phasegate.pytest_shape import PytestShape
+
+    return PytestShape.on(perf_load, request.config)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from phasegate.gate.verdict import Verdict
 from phasegate.judged import Judged, NotJudged
 from phasegate.lab import Lab, MeasurementError
 from phasegate.load_lab import LoadLab
-from phasegate.load_plan import plan_levels
+from phasegate.load_plan import plan_levels, requests_wanted
 from phasegate.load_run import LevelRun, token_rates
 from phasegate.prompt import CalibrationError
 from phasegate.stats import laws
@@ -141,7 +141,9 @@ class PytestLoad:
 
     @classmethod
     def on(cls, lab: Lab, state: PerfState) -> PytestLoad:
-        """The load of a run on its lab."""
+        """The load of a run on its lab; ends the item where the budget leaves no time for load."""
+        if not state.with_load:
+            raise NotJudged("ADVISORY", "--perf-budget leaves no time for load")
         return cls(state, state.load_options, LoadLab(lab, state.say if state.watched else None))
 
     def judge_objective(self, level: int, objective: Objective | None) -> None:
@@ -201,7 +203,7 @@ class PytestLoad:
         if not self.options.objectives:
             raise NotJudged(NO_SLO, "the search needs an objective; say --perf-slo ttft:p95:500ms")
         plans, workload, objectives = self._plans(), self._workload("concurrency"), self.options.objectives
-        requests = self.options.requests or max(plan.requests for plan in plans)
+        requests = self.options.requests or requests_wanted(workload.requests, self._to_prove())
         with self._said():
             self.load.measure_levels(workload, plans)
             by_users = self.load.find_limit(workload, objectives, requests=requests, at_most=self.options.at_most)
@@ -209,11 +211,13 @@ class PytestLoad:
         return by_users
 
     def _plans(self) -> Any:
-        to_prove = max(map(requests_to_prove, self.options.objectives), default=0)
         workload = self._workload("concurrency")
         return plan_levels(
-            self.options.levels, workload.requests, to_prove=to_prove, fixed=self.options.requests
+            self.options.levels, workload.requests, to_prove=self._to_prove(), fixed=self.options.requests
         )  # fmt: skip
+
+    def _to_prove(self) -> int:
+        return max(map(requests_to_prove, self.options.objectives), default=0)
 
     def _level(self, level: int) -> LevelRun:
         with self._said():
@@ -232,13 +236,18 @@ class PytestLoad:
             raise self.state.invalid_run(str(error)) from None
 
     def _workload(self, name: str) -> Workload:
-        try:
-            workload = load_workload(self.state.config.rootpath / FOLDER / f"{name}.yaml")
-        except SettingsError as error:
-            raise self.state.invalid_run(str(error)) from None
-        if len(workload.cells) != 1:
-            raise self.state.invalid_run(f"{FOLDER / name}.yaml: load needs one input and one output length")
-        return workload
+        return load_workload_named(self.state, name)
+
+
+def load_workload_named(state: PerfState, name: str) -> Workload:
+    """A workload of load, of one cell; ends the item where its file cannot be used."""
+    try:
+        workload = load_workload(state.config.rootpath / FOLDER / f"{name}.yaml")
+    except SettingsError as error:
+        raise state.invalid_run(str(error)) from None
+    if len(workload.cells) != 1:
+        raise state.invalid_run(f"{FOLDER / name}.yaml: load needs one input and one output length")
+    return workload
 
 
 def objective_id(objective: Objective | None) -> str:

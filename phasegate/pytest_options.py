@@ -114,6 +114,11 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
         {"metavar": "N", "type": int, "default": 64},
     ),
     (
+        ("--perf-budget",),
+        "time the run may take, such as 5m: plans requests and sessions to fit, and says what it chose",
+        {"metavar": "TIME"},
+    ),
+    (
         ("--perf-max-stall",),
         "longest gap that a long prompt may cause in running streams, such as 200ms; "
         "default: twice the long prompt's own prefill",

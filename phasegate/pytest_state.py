@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,6 +75,9 @@ class PerfState:
     blocks: int = 8
     say: Callable[[str], None] = print
     watched: bool = False
+    fixtures: frozenset[str] = frozenset()
+    with_load: bool = True
+    started: float = field(default_factory=monotonic)
     gate: PytestGate | None = None
     load: PytestLoad | None = None
     lab: Lab | None = None
@@ -90,6 +94,9 @@ class PerfState:
         blocks = config.getoption("--perf-blocks")
         if blocks < LEAST_BLOCKS:
             raise ValueError(f"--perf-blocks is {blocks}; fewer than {LEAST_BLOCKS} cannot show their own spread")
+        budget = config.getoption("--perf-budget")
+        if budget is not None:
+            parse_duration(budget, source="--perf-budget")
         policy = read_policy(config.getoption("--perf-policy"), config.rootpath)
         return cls(config, opening_from(config), read_workloads(folder), policy=policy, blocks=blocks)
 
@@ -107,7 +114,10 @@ class PerfState:
     def open_lab(self) -> Iterator[Lab]:
         """A lab on a started engine; the engine is stopped when the context ends, however it ends."""
         from phasegate.engines.base import EngineError
+        from phasegate.lab import MeasurementError
         from phasegate.opening import open_lab
+        from phasegate.prompt import CalibrationError
+        from phasegate.pytest_budget import keep_to_budget
         from phasegate.report.progress import LiveLine
 
         live = LiveLine.for_pytest(self.config)
@@ -116,8 +126,9 @@ class PerfState:
                 self.lab = lab
                 lab.progress = live
                 self.say, self.watched = live.say, live.enabled
+                keep_to_budget(self, lab)
                 yield lab
-        except EngineError as error:
+        except (EngineError, MeasurementError, CalibrationError) as error:
             pytest.exit(str(error), returncode=15)
         finally:
             live.clear()

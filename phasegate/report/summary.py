@@ -84,6 +84,8 @@ def heading(lab: Lab) -> Iterator[str]:
     yield f"server   {lab.server.describe()}"
     yield f"client   {lab.client.describe()}"
     yield f"prompts  {lab.prompt_line()}; seed {lab.seed}"
+    if lab.plan is not None:
+        yield f"plan     {lab.plan}"
 
 
 def run_lines(run: WorkloadRun, width: int, *, colour: bool) -> list[str]:
