@@ -65,7 +65,9 @@ def bursty(rate: Rate, count: int, burstiness: float, rng: np.random.Generator) 
 
     ``burstiness`` is the gamma distribution's shape, as in vLLM's ``bench serve``: 1 is a Poisson process, below 1
     comes in bursts, above 1 is more regular, `EVEN` has no chance in it. The gaps' coefficient of variation is
-    1 / sqrt(burstiness); their mean is 1 / rate whatever the burstiness.
+    1 / sqrt(burstiness). They are then stretched so that the last request is due when the rate says, as vLLM does:
+    a handful of random gaps is easily a fifth faster or slower than its rate, which would be another load. For a
+    Poisson process this is the process given its count.
 
     Raises:
         ValueError: the burstiness is not above 0.
@@ -74,8 +76,14 @@ def bursty(rate: Rate, count: int, burstiness: float, rng: np.random.Generator) 
         raise ValueError(f"a burstiness of {burstiness:g} is not possible; use more than 0 (1 is Poisson)")
     if math.isinf(burstiness):
         return even(rate, count)
-    gaps = rng.gamma(shape=burstiness, scale=1.0 / burstiness, size=max(count - 1, 0))
-    return _through(rate, np.concatenate((np.zeros(min(count, 1)), np.cumsum(gaps))))
+    if count < 2:
+        return even(rate, count)
+    arrivals = np.concatenate(([0.0], np.cumsum(rng.gamma(shape=burstiness, size=count - 1))))
+    # Shapes near 0 can draw nothing but zeros; then all but the last come at once.
+    total = arrivals[-1] if arrivals[-1] > 0 else 1.0
+    arrivals = arrivals / total * (count - 1)
+    arrivals[-1] = count - 1
+    return _through(rate, arrivals)
 
 
 def poisson(rate: Rate, count: int, rng: np.random.Generator) -> tuple[float, ...]:

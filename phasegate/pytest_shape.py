@@ -1,0 +1,146 @@
+"""The load that the options of arrivals ask for, inside a pytest run: measured once, judged by the run's objectives.
+
+Levels of concurrency (`pytest_load`) are measured anyway. This is the load that only the user can name: a rate, bursts,
+a ramp, or a recorded trace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from phasegate.engines.base import EngineError
+from phasegate.gate.slo import Objective
+from phasegate.gate.slo_share import judge_level
+from phasegate.gate.verdict import Verdict
+from phasegate.judged import Judged, NotJudged
+from phasegate.load.closed import run_closed
+from phasegate.load.load_check import load_line, load_problem
+from phasegate.load.request import Request
+from phasegate.load.shapes import Shape, shape_from
+from phasegate.load.shapes_run import run_shape
+from phasegate.load.trace_prompts import trace_requests
+from phasegate.load_run import LevelRun, Round
+from phasegate.prompt import CalibrationError
+from phasegate.pytest_load import NO_SLO, load_workload_named
+from phasegate.wire.openai_stream import decode
+from phasegate.workload import Workload
+
+if TYPE_CHECKING:
+    from phasegate.lab import Lab
+    from phasegate.load_lab import LoadLab
+    from phasegate.pytest_load import PytestLoad
+
+
+@dataclass
+class PytestShape:
+    """The asked load of one run.
+
+    Attributes:
+        load: the load of the run; the level measured here joins its table.
+        shape: what the options ask for.
+        run: what was measured, None before the first question.
+        line: what was asked and reached, in words.
+    """
+
+    load: PytestLoad
+    shape: Shape
+    run: LevelRun | None = None
+    line: str = ""
+
+    @classmethod
+    def on(cls, load: PytestLoad, config: Any) -> PytestShape:
+        """The asked load of a run on its load; `asked_shape` has checked the options before."""
+        return cls(load, asked_shape(config))
+
+    def judge_objective(self, objective: Objective | None) -> None:
+        """End the item of one objective at the asked load; without an objective it is measured and not judged."""
+        if not self.shape.is_open:
+            raise NotJudged("ADVISORY", "no load is asked for; say --perf-request-rate or --perf-trace")
+        run = self._measured()
+        if objective is None:
+            if run.missed is not None:
+                raise self.load.state.invalid_run(run.missed)
+            raise NotJudged(NO_SLO, f"{self.line}; no objective is given; say --perf-slo ttft:p95:500ms")
+        kept = judge_level(objective, run)
+        if kept.verdict is Verdict.PASS:
+            return
+        reason = f"{self.line}: {kept.reason}"
+        if kept.verdict is Verdict.INCONCLUSIVE and not self.load.state.policy.inconclusive_fails:
+            raise NotJudged("INCONCLUSIVE", reason)
+        raise Judged(kept.verdict.value, reason)
+
+    def _measured(self) -> LevelRun:
+        if self.run is None:
+            try:
+                self.run, self.line = measure_shape(self.load.load, self._workload(), self.shape)
+            except (CalibrationError, EngineError, ValueError, OSError) as error:
+                raise self.load.state.invalid_run(str(error)) from None
+        if self.run.partial:
+            raise KeyboardInterrupt
+        return self.run
+
+    def _workload(self) -> Workload:
+        return load_workload_named(self.load.state, "concurrency")
+
+
+def asked_shape(config: Any) -> Shape:
+    """The shape of the options.
+
+    Raises:
+        SettingsError, ValueError: one line naming the option, its value and what would be right.
+    """
+    shape = shape_from(config.getoption)
+    if not shape.is_open:
+        for option in ("--perf-max-concurrency", "--perf-num-prompts", "--perf-num-warmups"):
+            value = config.getoption(option)
+            if value is not None:
+                raise ValueError(
+                    f"{option} {value} belongs to --perf-request-rate or --perf-trace; closed loops take "
+                    "--perf-concurrency and --perf-load-requests"
+                )
+    return shape
+
+
+def measure_shape(load: LoadLab, workload: Workload, shape: Shape) -> tuple[LevelRun, str]:
+    """Drive the shape once; the level joins ``load.rates``. A trace brings its own lengths, a rate the workload's."""
+    lab = load.lab
+    warmups = workload.warmups if shape.warmups is None else shape.warmups
+    warm = _new(lab, workload, warmups, "shape-warmup")
+    requests = _requests(lab, workload, shape)
+    if load.say is not None:
+        load.say(f"measuring {len(requests)} requests: {shape.describe()}")
+    if warm:
+        run_closed(lab.target, warm, max_concurrency=1)
+    result = run_shape(lab.target, requests, shape, np.random.default_rng([lab.seed, *b"shape"]))
+    level = result.requested_rate if result.requested_rate is not None else float(len(requests))
+    run = LevelRun(
+        level=level,
+        rounds=(Round(tuple(decode(one) for one in result.recordings)),),
+        by_rate=True,
+        partial=result.interrupted,
+        missed=load_problem(result, shape),
+        notes=result.health.warnings(),
+    )
+    load.rates[level] = run
+    return run, load_line(result, shape)
+
+
+def _requests(lab: Lab, workload: Workload, shape: Shape) -> list[Request]:
+    if shape.trace is None:
+        return _new(lab, workload, shape.count or workload.requests, "shape")
+    endpoint = workload.endpoint or lab.endpoint
+    trace = replace(shape.trace, requests=shape.trace.requests[: shape.count])
+    return trace_requests(
+        trace, lab.calibration(endpoint), lab.seed, lab.request,
+        endpoint=endpoint, length_is_forced=lab.profile.length_is_forced,
+    )  # fmt: skip
+
+
+def _new(lab: Lab, workload: Workload, count: int, purpose: str) -> list[Request]:
+    """So many requests of the workload's one cell, with prompts that no other purpose has."""
+    (n_in,), (n_out,) = workload.input_tokens, workload.output_tokens
+    endpoint = workload.endpoint or lab.endpoint
+    return lab.fresh_requests(endpoint, n_in, n_out, count, name=f"{workload.name}/{purpose}")
