@@ -69,7 +69,7 @@ class LoadLab:
     @property
     def empty(self) -> bool:
         """Whether nothing was measured yet."""
-        return not (self.levels or self.collisions or self.searched)
+        return not (self.levels or self.collisions or self.searched or self.rates)
 
     def measure_levels(self, workload: Workload, plans: Sequence[LevelPlan]) -> dict[int, LevelRun]:
         """Every level of the plan, measured once and remembered.

@@ -54,11 +54,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _parametrize_load(metafunc: pytest.Metafunc) -> None:
     """One item for every level of load, and for every objective where the test takes one."""
     from phasegate.pytest_load import objective_id
-    from phasegate.pytest_shape import asked_shape
 
     try:
         options = _state(metafunc.config).load_options
-        asked_shape(metafunc.config)
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
     objectives = options.objectives or (None,)
@@ -76,6 +74,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     fixtures = frozenset(name for item in items for name in getattr(item, "fixturenames", ()))
     if "perf_lab" in fixtures:
         _state(config).fixtures = fixtures
+    if "perf_shape" in fixtures:
+        _check_shape(config)
+
+
+def _check_shape(config: pytest.Config) -> None:
+    from phasegate.pytest_shape import asked_shape
+
+    try:
+        asked_shape(config)
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def _state(config: pytest.Config) -> PerfState:

@@ -70,6 +70,8 @@ class PytestShape:
         reason = f"{self.line}: {kept.reason}"
         if kept.verdict is Verdict.INCONCLUSIVE and not self.load.state.policy.inconclusive_fails:
             raise NotJudged("INCONCLUSIVE", reason)
+        if kept.verdict is Verdict.INVALID_RUN:
+            raise self.load.state.invalid_run(reason)
         raise Judged(kept.verdict.value, reason)
 
     def _measured(self) -> LevelRun:

@@ -35,7 +35,7 @@ def load_lines(load: LoadLab, objectives: Sequence[Objective], width: int, *, co
     lines: list[str] = []
     runs = [run for _, run in sorted({**load.searched, **load.levels}.items())]
     rates = [run for _, run in sorted(load.rates.items())]
-    if runs:
+    if runs or rates:
         lines += render_table(level_table([*runs, *rates], objectives, width), width, colour=colour)
         lines += level_notes([*runs, *rates])
         lines += batching_lines([run for _, run in sorted(load.levels.items())])
