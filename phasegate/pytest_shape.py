@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from phasegate.pytest_load import PytestLoad
 
 
+MEASURED, WARM_UP = "shape", "shape-warmup"
+"""What requests are for; their prompts differ by it."""
+
+
 @dataclass
 class PytestShape:
     """The asked load of one run.
@@ -110,7 +114,7 @@ def measure_shape(load: LoadLab, workload: Workload, shape: Shape) -> tuple[Leve
     """Drive the shape once; the level joins ``load.rates``. A trace brings its own lengths, a rate the workload's."""
     lab = load.lab
     warmups = workload.warmups if shape.warmups is None else shape.warmups
-    warm = _new(lab, workload, warmups, "shape-warmup")
+    warm = new_requests(lab, workload, warmups, WARM_UP)
     requests = _requests(lab, workload, shape)
     if load.say is not None:
         load.say(f"measuring {len(requests)} requests: {shape.describe()}")
@@ -132,7 +136,7 @@ def measure_shape(load: LoadLab, workload: Workload, shape: Shape) -> tuple[Leve
 
 def _requests(lab: Lab, workload: Workload, shape: Shape) -> list[Request]:
     if shape.trace is None:
-        return _new(lab, workload, shape.count or workload.requests, "shape")
+        return new_requests(lab, workload, shape.count or workload.requests, MEASURED)
     endpoint = workload.endpoint or lab.endpoint
     trace = replace(shape.trace, requests=shape.trace.requests[: shape.count])
     return trace_requests(
@@ -141,7 +145,7 @@ def _requests(lab: Lab, workload: Workload, shape: Shape) -> list[Request]:
     )  # fmt: skip
 
 
-def _new(lab: Lab, workload: Workload, count: int, purpose: str) -> list[Request]:
+def new_requests(lab: Lab, workload: Workload, count: int, purpose: str) -> list[Request]:
     """So many requests of the workload's one cell, with prompts that no other purpose has."""
     (n_in,), (n_out,) = workload.input_tokens, workload.output_tokens
     endpoint = workload.endpoint or lab.endpoint

@@ -3,13 +3,19 @@
 import math
 from collections import Counter
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from phasegate.engines.profile import profiles
+from phasegate.lab import Lab
 from phasegate.load.mix import mixed, plan_mixed, plan_of, quotas
+from phasegate.load.target import Target
+from phasegate.prompt import Calibration
+from phasegate.pytest_shape import MEASURED, WARM_UP, new_requests
 from phasegate.workload import Workload, plan_warmups
 
 CHAT = Workload("chat", "", (32, 64), (8,), 4, 6, "unique", 0, "chat")
@@ -74,3 +80,24 @@ def test_warm_up_prompts_are_never_measured_whatever_the_number_of_requests(coun
     assert not warm & measured
     reused = [replace(planned, prompt_key=next(iter(warm))) for planned in plan_of(CHAT, count, rng())]
     assert warm & {planned.prompt_key for planned in reused}
+
+
+def test_the_warm_up_prompts_of_a_rate_are_never_measured() -> None:
+    """The lab writes both with the same seed; what keeps them apart is their purpose."""
+    words = tuple(f"w{place}" for place in range(300))
+    lab = Lab(
+        engine=cast(Any, None),
+        server=cast(Any, None),
+        client=cast(Any, None),
+        profile=profiles()[0],
+        target=Target("http://127.0.0.1:9/v1", "m"),
+        seed=7,
+        _calibrations={"chat": Calibration(words, words[:24], 6, "test")},
+    )
+    workload = replace(CHAT, input_tokens=(32,))
+
+    def prompts(purpose: str) -> set[str]:
+        return {str(request.body["messages"]) for request in new_requests(lab, workload, 40, purpose)}
+
+    assert len(prompts(MEASURED) | prompts(WARM_UP)) == 80
+    assert prompts(MEASURED) == prompts(MEASURED)
