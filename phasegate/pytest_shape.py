@@ -121,11 +121,13 @@ def measure_shape(load: LoadLab, workload: Workload, shape: Shape) -> tuple[Leve
     if warm:
         run_closed(lab.target, warm, max_concurrency=1)
     result = run_shape(lab.target, requests, shape, np.random.default_rng([lab.seed, *b"shape"]))
-    level = result.requested_rate if result.requested_rate is not None else float(len(requests))
+    rate = result.requested_rate
+    # Everything at once has no rate; then the level is how many that is.
+    level = rate if rate is not None else float(len(requests))
     run = LevelRun(
         level=level,
         rounds=(Round(tuple(decode(one) for one in result.recordings)),),
-        by_rate=True,
+        by_rate=rate is not None,
         partial=result.interrupted,
         missed=load_problem(result, shape),
         notes=result.health.warnings(),
