@@ -7,6 +7,7 @@ functions that need it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -55,15 +56,15 @@ def _parametrize_load(metafunc: pytest.Metafunc) -> None:
     """One item for every level of load, and for every objective where the test takes one."""
     from phasegate.pytest_load import objective_id
 
-    try:
+    levels: tuple[int, ...] = ()
+    objectives: tuple[Any, ...] = ()
+    with contextlib.suppress(pytest.UsageError):  # Said once, and without a traceback, when collection is done.
         options = _state(metafunc.config).load_options
-    except ValueError as error:
-        raise pytest.UsageError(str(error)) from None
-    objectives = options.objectives or (None,)
+        levels, objectives = options.levels, options.objectives or (None,)
     if "perf_level" in metafunc.fixturenames:
-        metafunc.parametrize("perf_level", options.levels)
+        metafunc.parametrize("perf_level", levels)
     if "perf_batch_level" in metafunc.fixturenames:
-        metafunc.parametrize("perf_batch_level", options.levels[1:])
+        metafunc.parametrize("perf_batch_level", levels[1:])
     if "perf_objective" in metafunc.fixturenames:
         metafunc.parametrize("perf_objective", objectives, ids=list(map(objective_id, objectives)))
 

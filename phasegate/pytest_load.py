@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from phasegate.gate.break_cause import cause_of
 from phasegate.gate.facts import facts_of
 from phasegate.gate.slo import Objective, parse_objective
 from phasegate.gate.slo_search import Limit
-from phasegate.gate.slo_share import judge_level, requests_to_prove
+from phasegate.gate.slo_share import Kept, judge_level, requests_to_prove
 from phasegate.gate.verdict import Verdict
 from phasegate.judged import Judged, NotJudged
 from phasegate.lab import Lab, MeasurementError
@@ -133,11 +133,13 @@ class PytestLoad:
         state: of the run.
         options: what the user wants.
         load: the lab under load.
+        judged: objectives judged so far, for the summary.
     """
 
     state: PerfState
     options: LoadOptions
     load: LoadLab
+    judged: list[Kept] = field(default_factory=list)
 
     @classmethod
     def on(cls, lab: Lab, state: PerfState) -> PytestLoad:
@@ -152,6 +154,7 @@ class PytestLoad:
         if objective is None:
             raise NotJudged(NO_SLO, "no objective is given; say --perf-slo ttft:p95:500ms tpot:p95:50ms")
         kept = judge_level(objective, run)
+        self.judged.append(kept)
         if kept.verdict is Verdict.PASS:
             return
         if kept.verdict is Verdict.SLO_BREACH:

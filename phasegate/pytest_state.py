@@ -98,7 +98,9 @@ class PerfState:
         if budget is not None:
             parse_duration(budget, source="--perf-budget")
         policy = read_policy(config.getoption("--perf-policy"), config.rootpath)
-        return cls(config, opening_from(config), read_workloads(folder), policy=policy, blocks=blocks)
+        state = cls(config, opening_from(config), read_workloads(folder), policy=policy, blocks=blocks)
+        _ = state.load_options  # read now, so that a wrong option is said before anything starts
+        return state
 
     def workload(self, name: str) -> Workload:
         """The workload of that name.

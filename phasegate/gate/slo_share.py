@@ -68,15 +68,18 @@ def judge_level(objective: Objective, run: LevelRun) -> Kept:
         return Kept(objective, run.level, Verdict.SLO_BREACH, said, missed)
     if missed.high <= promised:
         return Kept(objective, run.level, Verdict.PASS, said, missed)
-    needed = _needed(missed, promised)
+    needed = _needed(objective, missed)
     return Kept(
         objective, run.level, Verdict.INCONCLUSIVE, f"{said}; p{objective.percentile:g} needs {needed} requests "
         f"(--perf-load-requests {needed})", missed, needed,
     )  # fmt: skip
 
 
-def _needed(missed: ProportionInterval, promised: float) -> int:
+def _needed(objective: Objective, missed: ProportionInterval) -> int:
     """The fewest requests in all that decide: either no further one misses, or the share stays as it is."""
+    promised = 1 - objective.share
+    if missed.hits == 0:
+        return requests_to_prove(objective)
     n = missed.n
     while n < MOST_NEEDED:
         n += max(1, n // 50)

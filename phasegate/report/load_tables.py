@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from rich.table import Table
 
 from phasegate.gate.slo import Objective, wilson
 from phasegate.gate.slo_search import Limit
-from phasegate.gate.slo_share import attained
+from phasegate.gate.slo_share import Kept, attained
 from phasegate.load_run import Collision, LevelRun
 from phasegate.report.table_text import render_table
 from phasegate.stats.percentile import PercentileInterval, needed_to_leave_maximum
@@ -136,6 +136,15 @@ def stall_lines(collisions: Sequence[Collision]) -> list[str]:
         f"streams for {format_seconds(stall)} (usual gap {format_seconds(gap)}; its own prefill alone "
         f"{format_seconds(alone)}, so the stall is {stall / alone:.2f} of it: {said})"
     ]
+
+
+def objective_lines(judged: Sequence[Kept], width: int) -> Iterator[tuple[str, str]]:
+    """Word and text of every objective that was not kept, or not proven to be; the word is empty where it goes on."""
+    for one in judged:
+        if one.verdict.green:
+            continue
+        for number, text in enumerate(textwrap.wrap(one.reason, width)):
+            yield ("" if number else one.verdict.value), text
 
 
 def limit_lines(found: Sequence[Limit]) -> list[str]:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from phasegate.report.gate_lines import WORD_WIDTH, gate_lines
 from phasegate.report.lab_tables import COLUMNS, Row, attribution, cache_lines, rows_of, show_interval
-from phasegate.report.load_tables import load_lines
+from phasegate.report.load_tables import load_lines, objective_lines
 from phasegate.report.table_text import render_table
 from phasegate.run import WorkloadRun
 
@@ -60,6 +60,9 @@ def write_load(terminal: Any, load: Any) -> None:
     terminal.section("load", sep="-")
     for line in load_lines(load.load, load.options.objectives, terminal._tw.fullwidth, colour=terminal.hasmarkup):
         terminal.write_line(line)
+    for word, text in objective_lines(load.judged, terminal._tw.fullwidth - WORD_WIDTH):
+        terminal.write(f"{word:<{WORD_WIDTH}}", **MARKUP.get(word, {"yellow": bool(word)}))
+        terminal.write_line(text)
 
 
 def write_gate(terminal: Any, gate: Any) -> None:
