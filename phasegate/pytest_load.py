@@ -14,7 +14,7 @@ from phasegate.engines.base import EngineError
 from phasegate.gate.break_cause import cause_of
 from phasegate.gate.facts import facts_of
 from phasegate.gate.slo import Objective, parse_objective
-from phasegate.gate.slo_search import Limit
+from phasegate.gate.slo_search import Limit, judge_limits
 from phasegate.gate.slo_share import Kept, judge_level, requests_to_prove
 from phasegate.gate.verdict import Verdict
 from phasegate.judged import Judged, NotJudged
@@ -199,7 +199,15 @@ class PytestLoad:
             law = f"a long prompt stalls running streams by at most {STALL_PREFILLS:g} of its own prefills"
         return laws.stall_bounded([one.stall for one in collisions], bound=bound, law=law)
 
-    def limits(self) -> list[Limit]:
+    def judge_limits(self) -> None:
+        """Search for the highest load, and end the item where an objective is proven kept at no level."""
+        verdict, reason = judge_limits(self._limits())
+        if verdict is Verdict.INCONCLUSIVE and not self.state.policy.inconclusive_fails:
+            raise NotJudged(verdict.value, reason)
+        if verdict is not Verdict.PASS:
+            raise Judged(verdict.value, reason)
+
+    def _limits(self) -> list[Limit]:
         """What the search finds; ends the item where nothing was asked for."""
         if not self.options.find_limit:
             raise NotJudged("ADVISORY", "the search for the highest load takes --perf-find-limit and an objective")

@@ -69,6 +69,21 @@ def limits(
     return sorted(found, key=lambda one: math.inf if one.broken is None else one.broken)
 
 
+def judge_limits(found: Sequence[Limit]) -> tuple[Verdict, str]:
+    """The word for a search as a whole: PASS where every objective is proven kept at some level.
+
+    SLO_BREACH where one is broken and kept nowhere, INCONCLUSIVE where one is proven neither way.
+    """
+    nowhere = [one for one in found if one.kept is None]
+    if not nowhere:
+        return Verdict.PASS, "; ".join(one.text for one in found)
+    first = next((one for one in nowhere if one.broken is not None), nowhere[0])
+    if first.broken is None:
+        return Verdict.INCONCLUSIVE, first.text
+    cause = "" if first.cause is None else f"; cause: {first.cause.cause.value}: {first.cause.reason}"
+    return Verdict.SLO_BREACH, first.text + cause
+
+
 def _limit(objective: Objective, runs: Sequence[LevelRun], at_most: float, single: LevelRun | None) -> Limit:
     ordered = sorted(runs, key=lambda run: run.level)
     judged = [judge_level(objective, run) for run in ordered]

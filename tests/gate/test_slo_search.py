@@ -6,7 +6,8 @@ import pytest
 
 from phasegate.gate.break_cause import Cause, cause_of
 from phasegate.gate.slo import parse_objective
-from phasegate.gate.slo_search import limits, next_level, next_rate
+from phasegate.gate.slo_search import judge_limits, limits, next_level, next_rate
+from phasegate.gate.verdict import Verdict
 from phasegate.load_run import LevelRun
 from tests.load_runs import level_run, with_server_prefill
 
@@ -77,6 +78,15 @@ def test_a_level_that_the_client_could_not_load_names_the_client() -> None:
     assert found.broken is None
     assert found.cause is not None
     assert found.cause.cause is Cause.CLIENT
+
+
+def test_a_search_passes_only_where_every_objective_is_proven_kept_somewhere() -> None:
+    good, bad = level_run(1, [0.1] * 60), level_run(1, [0.9] * 60)
+    assert judge_limits(limits([TTFT], [good], at_most=1))[0] is Verdict.PASS
+    word, reason = judge_limits(limits([TTFT, TPOT], [bad], at_most=1))
+    assert word is Verdict.SLO_BREACH
+    assert "no level proven to keep it, broken from 1 at a time; cause: prefill" in reason
+    assert judge_limits(limits([TTFT], [level_run(1, [0.1] * 20)], at_most=1))[0] is Verdict.INCONCLUSIVE
 
 
 SINGLE = level_run(1, [0.1] * 20)
