@@ -12,6 +12,13 @@ PULLED_TO = 1.5
 """Robust deviations at which a far value is put, on its own side. At the limit itself one of eight values would double
 the variance, and the comparison would lose its power to a single bad session of the baseline."""
 
+LIMIT_OF_FEW = 5.0
+"""The same below `FEW` values, whose own spread is often too small by half: at 3.5 about one clean series in ten would
+have a value pulled in, and its variance would then be too small for the 1 % that a build is promised."""
+
+FEW = 12
+"""Values below which a series counts as short."""
+
 LEAST_VALUES = 5
 """Below 5 values their own spread cannot tell a bad one from noise."""
 
@@ -42,6 +49,6 @@ def winsorised(values: NDArray[np.float64], known_scale: float = 0.0) -> tuple[N
     if scale <= 0.0 or values.size < 3:
         return values, 0
     middle = np.median(values)
-    far = np.abs(values - middle) > LIMIT * scale
+    far = np.abs(values - middle) > (LIMIT if values.size >= FEW else LIMIT_OF_FEW) * scale
     pulled = np.where(far, middle + PULLED_TO * scale * np.sign(values - middle), values)
     return pulled, int(np.count_nonzero(far))
