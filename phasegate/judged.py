@@ -14,14 +14,16 @@ class Judged(Failed):
 
     Attributes:
         word: ``FAIL`` for a broken law, else one of the verdicts, such as ``INCONCLUSIVE`` or ``INVALID_RUN``.
+        more_would_decide: whether more requests are what is missing.
     """
 
     # As pytest's own outcomes do: reports then say "Judged: ..." without a module path.
     __module__ = "builtins"
 
-    def __init__(self, word: str, reason: str) -> None:
+    def __init__(self, word: str, reason: str, *, more_would_decide: bool = False) -> None:
         super().__init__(f"{word}: {reason}", pytrace=False)
         self.word = word
+        self.more_would_decide = more_would_decide
 
 
 class NotJudged(Skipped):

@@ -101,6 +101,26 @@ class Lab:
             raise MeasurementError(problem)
         return done
 
+    def extend(self, workload: Workload) -> WorkloadRun:
+        """Measure a workload that is measured already as often again, with new prompts, and remember both.
+
+        Raises:
+            MeasurementError, CalibrationError, KeyboardInterrupt: as `measure`.
+        """
+        done = self.measure(workload)
+        assert done.workload.endpoint is not None
+        writer = PromptWriter(self.calibration(done.workload.endpoint), self.seed)
+        first = 1 + max(one.planned.block for one in done.measured)
+        rng = np.random.default_rng([self.seed, first, *workload.name.encode()])
+        result, more = self._send_with_health(done.workload, plan_blocks(done.workload, rng, first), writer)
+        self.runs[workload.name] = replace(
+            done,
+            measured=(*done.measured, *more),
+            partial=result.partial,
+            notes=tuple(dict.fromkeys([*done.notes, *result.health.warnings()])),
+        )
+        return self.measure(workload)
+
     def renewed(self, *, restart: bool = True) -> Lab:
         """The lab of a next session: a fresh engine where it can be had, new prompts, nothing measured yet.
 

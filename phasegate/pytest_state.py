@@ -70,6 +70,7 @@ class PerfState:
     workloads: dict[str, Workload]
     laws: list[tuple[str, LawResult]] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
+    asked: dict[str, list[str]] = field(default_factory=dict)
     invalid: list[str] = field(default_factory=list)
     policy: Policy = field(default_factory=Policy)
     blocks: int = 8
@@ -157,6 +158,23 @@ class PerfState:
         if settings is not None:
             return replace(self.opening, base_url=None, engine_config=settings)
         return None
+
+    def keep_law(self, nodeid: str, result: LawResult) -> None:
+        """Remember how a law ended; a later judgement of the same item takes the place of the former."""
+        self.laws[:] = [*((other, law) for other, law in self.laws if other != nodeid), (nodeid, result)]
+
+    def measure_more(self, nodeid: str) -> bool:
+        """Measure the workloads that an item asked for as often again.
+
+        False where it asked for none, and where the user fixed the number of repetitions.
+        """
+        names = self.asked.get(nodeid, [])
+        if self.lab is None or self.opening.requests is not None or not names:
+            return False
+        for name in names:
+            self.say(f"{name}: not decided yet, measuring as often again")
+            self.lab.extend(self.workload(name))
+        return True
 
     def invalid_run(self, reason: str) -> Judged:
         """The end of an item whose numbers prove nothing; the reason is kept for the summary, once."""
