@@ -8,6 +8,7 @@ comparisons it calls slower.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +55,7 @@ def criterion(baseline: Floats, candidate: Floats) -> Flags:
     return np.asarray((p < 0.05) & (ratio - 1.0 - 1.96 * error > 0.01))
 
 
-def _mann_whitney(first: Floats, second: Floats, alternative: str) -> Floats:
+def _mann_whitney(first: Floats, second: Floats, alternative: Literal["two-sided", "less", "greater"]) -> Floats:
     """p-values, one per comparison."""
     found = stats.mannwhitneyu(first, second, alternative=alternative, axis=1, method="asymptotic")
     return np.asarray(found.pvalue, dtype=np.float64)

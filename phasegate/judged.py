@@ -6,7 +6,7 @@ and every other reader of test results sees it; the word itself travels along fo
 
 from __future__ import annotations
 
-from _pytest.outcomes import Failed, Skipped
+from _pytest.outcomes import Exit, Failed, Skipped
 
 
 class Judged(Failed):
@@ -36,6 +36,15 @@ class NotJudged(Skipped):
     def __init__(self, word: str, reason: str) -> None:
         super().__init__(f"{word}: {reason}")
         self.word = word
+
+
+class NotMeasurable(Exit):
+    """The end of a run that has nothing to measure: no server, a wrong key, an engine that does not start."""
+
+    __module__ = "builtins"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, returncode=15)
 
 
 LETTERS = {

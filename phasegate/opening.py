@@ -106,6 +106,15 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
         engine.stop()
 
 
+def check_engine(opening: Opening) -> None:
+    """Refuse settings that no engine could be started with, before anything is.
+
+    Raises:
+        EngineError: one line naming the setting, where it came from and what is allowed.
+    """
+    _engine(opening)
+
+
 def _engine(opening: Opening) -> Engine:
     """The engine, not started yet."""
     if opening.base_url:

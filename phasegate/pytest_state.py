@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from phasegate.engines.base import EngineError
 from phasegate.gate.policy import Policy
-from phasegate.judged import Judged
-from phasegate.opening import Opening
+from phasegate.judged import Judged, NotMeasurable
+from phasegate.opening import Opening, check_engine
 from phasegate.pytest_gate import read_policy
 from phasegate.strict_yaml import SettingsError
 from phasegate.units import parse_duration
@@ -98,8 +99,13 @@ class PerfState:
         budget = config.getoption("--perf-budget")
         if budget is not None:
             parse_duration(budget, source="--perf-budget")
+        opening = opening_from(config)
+        try:
+            check_engine(opening)
+        except EngineError as error:
+            raise SettingsError(str(error)) from None
         policy = read_policy(config.getoption("--perf-policy"), config.rootpath)
-        state = cls(config, opening_from(config), read_workloads(folder), policy=policy, blocks=blocks)
+        state = cls(config, opening, read_workloads(folder), policy=policy, blocks=blocks)
         _ = state.load_options  # read now, so that a wrong option is said before anything starts
         return state
 
@@ -116,7 +122,6 @@ class PerfState:
     @contextmanager
     def open_lab(self) -> Iterator[Lab]:
         """A lab on a started engine; the engine is stopped when the context ends, however it ends."""
-        from phasegate.engines.base import EngineError
         from phasegate.lab import MeasurementError
         from phasegate.opening import open_lab
         from phasegate.prompt import CalibrationError
@@ -132,7 +137,7 @@ class PerfState:
                 keep_to_budget(self, lab)
                 yield lab
         except (EngineError, MeasurementError, CalibrationError) as error:
-            pytest.exit(str(error), returncode=15)
+            raise NotMeasurable(str(error)) from None
         finally:
             live.clear()
 

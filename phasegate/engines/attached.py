@@ -63,7 +63,7 @@ class AttachedEngine:
             EngineError: none was named and the engine is not started yet.
         """
         if self._model is None:
-            raise EngineError("no model was named; give one with --perf-model")
+            raise EngineError("no model was named; give one (--perf-model, or --model of probe)")
         return self._model
 
     @property
@@ -85,7 +85,9 @@ class AttachedEngine:
         if self._model is None:
             if listed is None or len(listed) != 1:
                 which = "it lists none" if not listed else f"it has {_names(listed)}"
-                raise EngineError(f"{self._where()}: which model? {which}; name one with --perf-model")
+                raise EngineError(
+                    f"{self._where()}: which model? {which}; name one (--perf-model, or --model of probe)"
+                )
             self._model = listed[0]
         elif listed and self._model not in listed:
             raise EngineError(f"{self._where()}: no model {self._model!r} there; it has {_names(listed)}")
@@ -108,7 +110,7 @@ class AttachedEngine:
         """Why a model list did not come, and the remedy; None where a server may well do without one."""
         status = error.status
         if not error.answered:
-            return f"no server answers there ({error}); start it, or check --perf-base-url"
+            return f"no server answers there ({error}); start it, or check the address"
         if status in (401, 403):
             return f"the key was refused (HTTP {status}); check OPENAI_API_KEY"
         if status is not None and 300 <= status < 400:
@@ -119,7 +121,7 @@ class AttachedEngine:
         if not self._base_url.endswith("/v1") and self._answers_below_v1():
             return f"no API there; it is at {self._where()}/v1"
         if status is None:
-            return f"something answers there, but not an OpenAI-style API ({error}); check --perf-base-url"
+            return f"something answers there, but not an OpenAI-style API ({error}); check the address"
         return None
 
     def _answers_below_v1(self) -> bool:

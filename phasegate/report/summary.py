@@ -87,6 +87,7 @@ def heading(lab: Lab) -> Iterator[str]:
     yield f"server   {lab.server.describe()}"
     yield f"client   {lab.client.describe()}"
     yield f"prompts  {lab.prompt_line()}; seed {lab.seed}"
+    yield "tables   medians with 95 % intervals"
     if lab.plan is not None:
         yield f"plan     {lab.plan}"
 
@@ -139,7 +140,7 @@ def _title(run: WorkloadRun, rows: list[Row]) -> str:
     ]
     fewest, most = min(row.requests for row in rows), max(row.requests for row in rows)
     count = f"{most} requests each" if fewest == most else f"{fewest} to {most} requests each"
-    return f"{run.workload.name} ({', '.join([*fixed, count])}; medians [95 %])"
+    return f"{run.workload.name} ({', '.join([*fixed, count])})"
 
 
 def law_lines(laws: list[tuple[str, LawResult]], width: int) -> Iterator[tuple[str, str]]:

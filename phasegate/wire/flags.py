@@ -60,6 +60,10 @@ def _about_arrival(answer: StreamedAnswer, tokens: int | None) -> set[str]:
     )
 
 
+BEYOND_LIMIT = 2
+"""A count above this many times the output limit that was sent is not believed."""
+
+
 def _about_counts(answer: StreamedAnswer, expected: Expected, tokens: int | None) -> set[str]:
     ledger = answer.ledger
     events = answer.output_events
@@ -67,7 +71,7 @@ def _about_counts(answer: StreamedAnswer, expected: Expected, tokens: int | None
     return _named(
         {
             "multi_token_chunks": tokens is not None and tokens > events > 0,
-            "usage_inconsistent": ledger.contradicts(events),
+            "usage_inconsistent": ledger.contradicts(events) or _is_beyond_limit(tokens, expected),
             "cached_prompt": (ledger.cached or 0) > expected.tolerated_cached_tokens,
             "prompt_length_mismatch": None not in (promised, ledger.prompt) and promised != ledger.prompt,
         }
@@ -83,6 +87,13 @@ def _about_the_end(answer: StreamedAnswer, expected: Expected, tokens: int | Non
             "osl_mismatch": tokens is not None and _is_off(tokens, expected),
         }
     )
+
+
+def _is_beyond_limit(tokens: int | None, expected: Expected) -> bool:
+    """Whether more tokens are counted than the request allowed, by far: some servers write one or two too many."""
+    if tokens is None or expected.max_tokens is None:
+        return False
+    return tokens > BEYOND_LIMIT * expected.max_tokens * expected.choices + LARGEST_STEP
 
 
 def _is_off(tokens: int, expected: Expected) -> bool:

@@ -43,7 +43,7 @@ def test_no_server_at_the_address(quick: QuickPytest, small: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
     done = quick.run("perf_tests/test_rows.py", "--perf-workloads", small, "--perf-base-url", url, "--perf-model", "m")
-    refused(done, UNREACHABLE, f"{url}: no server answers there (connection refused); start it, or check --perf-base")
+    refused(done, UNREACHABLE, f"{url}: no server answers there (connection refused); start it, or check the address")
 
 
 def test_a_wrong_key_is_named_by_its_variable_only(quick: QuickPytest, small: Path, guarded: SimulatorEngine) -> None:
@@ -114,4 +114,4 @@ def test_a_wrong_option(quick: QuickPytest, small: Path) -> None:
 def test_a_wrong_engine_setting(quick: QuickPytest, small: Path) -> None:
     """The setting and the one that was meant."""
     done = quick.run("perf_tests/test_rows.py", "--perf-workloads", small, "--perf-engine-config", "n_ubach=32")
-    refused(done, UNREACHABLE, "--perf-engine-config: 'n_ubach=32' is not a setting of the embedded engine; did you")
+    refused(done, USAGE, "--perf-engine-config: 'n_ubach=32' is not a setting of the embedded engine; did you")

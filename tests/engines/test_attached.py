@@ -57,7 +57,7 @@ def test_the_only_model_is_taken() -> None:
 def test_of_several_models_one_must_be_named() -> None:
     """The line lists them."""
     with house({"/v1/models": models("a", "b")}) as server:
-        assert "which model? it has a, b; name one with --perf-model" in refusal(server.base_url)
+        assert "which model? it has a, b; name one (--perf-model" in refusal(server.base_url)
         engine = AttachedEngine(server.base_url, "b")
         engine.start()
     assert engine.model == "b"
@@ -83,7 +83,7 @@ def test_nobody_there() -> None:
         port = listening.getsockname()[1]
     line = refusal(f"http://127.0.0.1:{port}/v1", "m")
     assert line == (
-        f"http://127.0.0.1:{port}/v1: no server answers there (connection refused); start it, or check --perf-base-url"
+        f"http://127.0.0.1:{port}/v1: no server answers there (connection refused); start it, or check the address"
     )
 
 
