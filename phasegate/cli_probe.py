@@ -200,7 +200,9 @@ def _requests_of(lab: Lab, args: argparse.Namespace, shape: Shape, *, own_engine
             shape.trace, known, lab.seed, lab.request, endpoint=args.endpoint, length_is_forced=forced
         )
     if args.input_tokens is not None:
-        return lab.fresh_requests(args.endpoint, args.input_tokens, args.max_tokens, args.requests or 1)
+        fresh = lab.fresh_requests(args.endpoint, args.input_tokens, args.max_tokens, args.requests or 1)
+        # Counted from 1 for the user; the lab's own numbers include the requests that counted tokens.
+        return [replace(request, request_id=f"request {number}") for number, request in enumerate(fresh, 1)]
     extras = dict(lab.profile.request_extras(args.endpoint, args.max_tokens)) if own_engine else {}
     return _as_they_stand(args, {"max_tokens": args.max_tokens, **extras})
 
