@@ -87,6 +87,8 @@ def heading(lab: Lab) -> Iterator[str]:
     yield f"server   {lab.server.describe()}"
     yield f"client   {lab.client.describe()}"
     yield f"prompts  {lab.prompt_line()}; seed {lab.seed}"
+    if lab.engine.log_path is not None:
+        yield f"log      {lab.engine.log_path}"
     yield "tables   medians with 95 % intervals"
     if lab.plan is not None:
         yield f"plan     {lab.plan}"
