@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import median
 
@@ -40,7 +41,7 @@ def moved_together(rows: Sequence[ComparedRow], groups: Sequence[str]) -> str | 
         ):
             return (
                 f"all {len(pairs)} comparisons of {len({group for _, group in pairs})} metrics moved alike, "
-                f"{'worse' if worse else 'better'} by {percent(min(moves))} to {percent(max(moves))}: "
+                f"{'worse' if worse else 'better'} by {percent(math.expm1(min(moves)))} to {percent(math.expm1(max(moves)))}: "
                 "suspect the host or the client, and measure again"
             )
     return None
