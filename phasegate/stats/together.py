@@ -39,9 +39,11 @@ def moved_together(rows: Sequence[ComparedRow], groups: Sequence[str]) -> str | 
         if all(p is not None and p < SURE for p in p_values) and all(
             ALIKE * middle <= move <= middle / ALIKE for move in moves
         ):
+            # A log ratio as the change that a reader sees: +30 % or -20 %.
+            low, high = (abs(math.expm1(move if worse else -move)) for move in (min(moves), max(moves)))
             return (
                 f"all {len(pairs)} comparisons of {len({group for _, group in pairs})} metrics moved alike, "
-                f"{'worse' if worse else 'better'} by {percent(math.expm1(min(moves)))} to {percent(math.expm1(max(moves)))}: "
+                f"{'worse' if worse else 'better'} by {percent(low)} to {percent(high)}: "
                 "suspect the host or the client, and measure again"
             )
     return None
