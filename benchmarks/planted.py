@@ -45,7 +45,9 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.planted", description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=DATA, help="folder with matrix.yaml, policy.yaml and workloads")
     parser.add_argument("--page", type=Path, default=PAGE, help="where the page is written")
-    parser.add_argument("--keep", type=Path, help="folder that keeps every session; none are kept without it")
+    parser.add_argument(
+        "--keep", type=Path, help="folder that keeps every session; a baseline found there is used again"
+    )
     parser.add_argument("--engine", choices=("embedded", "simulator"), default="embedded")
     parser.add_argument("--baseline-sessions", type=int, default=12)
     parser.add_argument("--unchanged-runs", type=int, default=20)
