@@ -12,7 +12,7 @@ help:
 	@echo "make perf    measure the embedded engine phase by phase (starts it by itself)"
 	@echo "make test    lint, types and the library's own tests"
 	@echo "make format  format the code"
-	@echo "make planted plant regressions into the embedded engine and see which are caught (about 25 minutes)"
+	@echo "make planted plant regressions into the embedded engine and see which are caught (more than half an hour)"
 
 perf: $(STAMP)
 	"$(BIN)/python" -m pytest perf_tests --missing-baseline skip $(PERF_ARGS)

@@ -2,7 +2,8 @@
 
 A run is what a build does: the policy's sequence of sessions on a freshly started engine, judged against the store.
 After a change is judged, sessions are added until the true effect rests on as many as the policy's budget; the gate
-never sees those.
+never sees those. Every session is stored at once, so that a measurement that was stopped can be taken up again: a run
+that is stored already is judged from its sessions and not measured anew.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
 
 from benchmarks._planted_effect import fit
 from benchmarks._planted_matrix import Matrix, Plant, run_order
@@ -46,7 +49,6 @@ class Run:
 
     Attributes:
         plant: what was planted; None for an unchanged run.
-        minute: when it began, in minutes since the whole began.
         result: the gate's verdict; None where nothing could be measured.
         judged: the sessions that the gate saw.
         extra: sessions for the true effect only.
@@ -55,7 +57,6 @@ class Run:
     """
 
     plant: Plant | None
-    minute: float
     result: GateResult | None = None
     judged: tuple[Session, ...] = ()
     extra: tuple[Session, ...] = ()
@@ -67,27 +68,41 @@ class Run:
         """For lines and tables."""
         return self.plant.name if self.plant is not None else "unchanged"
 
+    @property
+    def began(self) -> datetime | None:
+        """When its first session ended; None where there is none."""
+        return moment(self.judged[0]) if self.judged else None
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Everything one call measured.
+    """Everything that was measured.
 
     Attributes:
         baseline: its sessions.
         runs: in order of measuring.
         left: plants and unchanged runs for which there was no time.
-        minutes: how long it took.
     """
 
     baseline: tuple[Session, ...]
     runs: tuple[Run, ...]
     left: tuple[Plant | None, ...]
-    minutes: float
 
     @property
     def unchanged(self) -> list[Session]:
         """Sessions of unchanged settings, from the whole of the run, that nobody disturbed."""
         return fit([*self.baseline, *(one for run in self.runs if run.plant is None for one in run.judged)])
+
+    @property
+    def moments(self) -> list[datetime]:
+        """When sessions ended, the baseline's first, in order of time."""
+        later = [moment(one) for run in self.runs for one in (*run.judged, *run.extra)]
+        return sorted([*map(moment, self.baseline), *later])
+
+
+def moment(session: Session) -> datetime:
+    """When a session ended."""
+    return datetime.fromisoformat(session.recorded_at.replace("Z", "+00:00"))
 
 
 @dataclass
@@ -96,9 +111,9 @@ class Bench:
 
     Attributes:
         matrix, workloads, policy: what is measured and how it is judged.
-        store: where sessions go.
+        folder: where sessions go; what it holds already is used again.
         engine: ``embedded`` or ``simulator``.
-        seed: of the first run's prompts; each run has its own.
+        seed: of the baseline's prompts; each run has its own.
         say: told what happens, one line each.
         limit: seconds after which no further run begins; None for no limit.
     """
@@ -106,13 +121,17 @@ class Bench:
     matrix: Matrix
     workloads: Sequence[Workload]
     policy: Policy
-    store: BaselineStore
+    folder: Path
     engine: str
     seed: int
     say: Say
     limit: float | None = None
     _began: float = field(default_factory=time.monotonic)
-    _opened: int = 0
+
+    @property
+    def store(self) -> BaselineStore:
+        """The baseline's sessions."""
+        return BaselineStore(self.folder / "baseline")
 
     def prepare(self) -> None:
         """Generate every model beforehand, so that writing them disturbs no session; refuse wrong settings.
@@ -136,21 +155,22 @@ class Bench:
         baseline = self._baseline(baseline_sessions)
         order = run_order(self.matrix.plants, unchanged_runs)
         runs: list[Run] = []
-        for number, plant in enumerate(order):
-            if self.limit is not None and self._elapsed() > self.limit:
-                self.say(f"time is up: {len(order) - number} runs are not measured")
+        for number, plant in enumerate(order, 1):
+            label = f"{number:03d}-{(plant.name if plant else 'unchanged').replace(' ', '-')}"
+            known = self._known(label, plant, baseline)
+            if known is None and self.limit is not None and self._elapsed() >= self.limit:
+                self.say(f"time is up: {len(order) - number + 1} runs are not measured")
                 break
-            self.say(f"run {number + 1} of {len(order)}: {plant.name if plant else 'unchanged'}")
-            runs.append(self._run(plant, baseline))
+            self.say(f"run {number} of {len(order)}: {plant.name if plant else 'unchanged'}")
+            runs.append(known or self._run(number, label, plant, baseline))
             self.say(f"  {_said(runs[-1])}")
-        return Measured(tuple(baseline), tuple(runs), tuple(order[len(runs) :]), self._elapsed() / 60)
+        return Measured(tuple(baseline), tuple(runs), tuple(order[len(runs) :]))
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._began
 
-    def _opening(self, plant: Plant | None) -> Opening:
-        self._opened += 1
-        return Opening(None, engine=self.engine, engine_config=self._words(plant), seed=self.seed + self._opened)
+    def _opening(self, number: int, plant: Plant | None) -> Opening:
+        return Opening(None, engine=self.engine, engine_config=self._words(plant), seed=self.seed + number)
 
     def _words(self, plant: Plant | None) -> str:
         return f"{self.matrix.baseline} {plant.settings if plant else ''}".strip()
@@ -158,7 +178,7 @@ class Bench:
     def _baseline(self, wanted: int) -> list[Session]:
         """Sessions of unchanged settings that are stored already, else as ``--update-baselines`` would record them."""
         kept: list[Session] = []
-        with open_lab(self._opening(None)) as lab:
+        with open_lab(self._opening(0, None)) as lab:
             stored = self.store.read(session_of(lab, [], None).fingerprint)
             if stored:
                 self.say(f"judging by the {len(stored)} sessions that are stored already")
@@ -179,17 +199,34 @@ class Bench:
         self.store.add(kept)
         return kept
 
-    def _run(self, plant: Plant | None, baseline: Sequence[Session]) -> Run:
-        minute = self._elapsed() / 60
+    def _run(self, number: int, label: str, plant: Plant | None, baseline: Sequence[Session]) -> Run:
+        """Measure and judge one run, and store its sessions; those that the gate saw come last and make it whole."""
         try:
-            with open_lab(self._opening(plant)) as lab:
+            with open_lab(self._opening(number, plant)) as lab:
                 gated = gate_stored(lab, self.workloads, self.store, self.policy, say=None)
                 extra = self._extra(lab, gated.candidate) if plant is not None else ()
         except MeasurementError as error:
-            return Run(plant, minute, problem=str(error))
+            return Run(plant, problem=str(error))
+        if extra:
+            self._kept("extra").add(extra, pinned=label)
+        self._kept("judged").add(gated.candidate, pinned=label)
+        return Run(plant, gated.result, gated.candidate, extra, self._by_default(baseline, gated.candidate))
+
+    def _known(self, label: str, plant: Plant | None, baseline: Sequence[Session]) -> Run | None:
+        """The run as its stored sessions tell it, or None where it was not measured yet."""
+        candidate = _stored(self._kept("judged"), label)
+        if not candidate:
+            return None
+        result = judge(baseline, candidate, self.policy, planned=True)
+        extra = _stored(self._kept("extra"), label)
+        return Run(plant, result, candidate, extra, self._by_default(baseline, candidate))
+
+    def _kept(self, part: str) -> BaselineStore:
+        return BaselineStore(self.folder / part)
+
+    def _by_default(self, baseline: Sequence[Session], candidate: Sequence[Session]) -> GateResult:
         plain = replace(Policy(), compare_across=self.policy.compare_across)
-        by_default = judge(baseline, gated.candidate, plain, planned=True)
-        return Run(plant, minute, gated.result, gated.candidate, extra, by_default)
+        return judge(baseline, candidate, plain, planned=True)
 
     def _extra(self, lab: Lab, judged: Sequence[Session]) -> tuple[Session, ...]:
         """Sessions that give every workload as many as the policy's budget, for the true effect."""
@@ -202,6 +239,11 @@ class Bench:
             found.append(sitting.session)
             current = sitting.lab
         return tuple(found)
+
+
+def _stored(store: BaselineStore, label: str) -> tuple[Session, ...]:
+    """Sessions under a label, whatever their server; empty where there are none."""
+    return tuple(one for name in store.fingerprints(label) for one in store.read(name, label))
 
 
 def sessions_with(workload: Workload, sessions: Sequence[Session]) -> int:

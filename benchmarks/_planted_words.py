@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from benchmarks._planted_bench import Measured, Run
+from benchmarks._planted_bench import Measured, Run, moment
 from benchmarks._planted_effect import (
     Effect,
     Outcome,
@@ -89,17 +89,19 @@ def page(measured: Measured, matrix: Matrix, facts: Facts) -> str:
 
 def _head(measured: Measured, facts: Facts) -> str:
     budget = max((len(run.judged) for run in measured.runs), default=0)
+    moments = measured.moments
     return f"""# Planted regressions on a real engine
 
 Written by `{facts.command}` on {facts.when}; do not edit. Phasegate {facts.version}, seed {facts.seed}.
 
 - Engine: {facts.engine}
 - Host: {facts.host}
+- Sessions were measured from {moments[0]:%Y-%m-%d %H:%M} to {moments[-1]:%Y-%m-%d %H:%M} UTC; the baseline's until
+  {max(map(moment, measured.baseline)):%H:%M}.
 - Baseline: {len(measured.baseline)} sessions of the default settings, each on a freshly started engine. Every run
   follows the policy's sequence (at most {budget} sessions here) and is judged by the product's own code against the
   stored baseline, with `fixtures/planted/policy.yaml`. Workloads: `fixtures/planted/`; plants:
   `fixtures/planted/matrix.yaml`.
-- The whole took {measured.minutes:.0f} minutes.
 
 The *true effect* of a change is measured apart from the verdict: the geometric mean of its sessions' medians against
 that of all sessions with unchanged settings in the whole run, with a 95 % interval (Welch, on logarithms). A change
@@ -111,16 +113,22 @@ def _short(measured: Measured, rows: Sequence[Row]) -> str:
     counts = Counter(row.outcome for row in rows)
     due = counts[Outcome.CAUGHT] + counts[Outcome.MISSED] + counts[Outcome.WRONG_PHASE]
     unchanged, wrong = _unchanged(measured), alarms(measured)
-    lines = [
-        "## In short",
-        "",
+    lines = ["## In short", ""]
+    if measured.left:
+        done = len(measured.runs)
+        lines.append(
+            f"- **Not complete**: {done} of {done + len(measured.left)} runs were measured; see the end of this page."
+        )
+    lines += [
         f"- {counts[Outcome.CAUGHT]} of {due} changes with a true effect above the tolerance were caught in the right "
         "phase.",
         f"- {len(wrong)} alarms in {len(unchanged)} unchanged runs{_rate(len(wrong), len(unchanged))}.",
     ]
     undecided = sum(1 for run in unchanged if run.result and run.result.verdict is Verdict.INCONCLUSIVE)
     if undecided:
-        lines.append(f"- {undecided} unchanged runs ended undecided: no alarm, but no pass either.")
+        lines.append(
+            f"- {undecided} unchanged runs ended undecided: no alarm, but no pass either.{_why_undecided(unchanged)}"
+        )
     others = [outcome for outcome in Outcome if counts[outcome] and outcome is not Outcome.CAUGHT]
     lines += [f"- {outcome.value}: {_names(rows, outcome)}." for outcome in others]
     hidden = [row.run.name for row in rows if row.outcome is Outcome.CAUGHT and _default_misses(row)]
@@ -138,6 +146,20 @@ def _rate(alarms: int, runs: int) -> str:
     return (
         f" ({format_percent(found.share)}; 95 % interval {format_percent(found.low)} to {format_percent(found.high)})"
     )
+
+
+def _why_undecided(runs: Sequence[Run]) -> str:
+    """Which comparisons kept unchanged runs from passing, and what they could have found."""
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        for one in run.result.findings if run.result else ():
+            if one.gated and one.verdict is Verdict.INCONCLUSIVE and one.mde is not None:
+                found.setdefault(f"{one.workload} {one.metric}", []).append(one.mde)
+    said = [
+        f"{name} in {len(mdes)} (a worsening of up to {format_percent(max(mdes))} could have hidden)"
+        for name, mdes in found.items()
+    ]
+    return f" Undecided were: {'; '.join(said)}." if said else ""
 
 
 def _names(rows: Sequence[Row], outcome: Outcome) -> str:
@@ -213,8 +235,8 @@ def _unchanged_table(measured: Measured) -> str:
             before, after = list(base.levels(key).values()), list(side.levels(key).values())
             effects.append(say_effect(effect_of(before, after) if before and after else None))
         verdict = run.result.verdict.value if run.result else f"not judged: {run.problem}"
-        table.append([str(number), f"{run.minute:.1f}", *effects, str(len(run.judged)), verdict])
-    heads = ["run", "minute", *(f"{workload} {metric}" for workload, metric in columns), "sessions", "verdict"]
+        table.append([str(number), f"{run.began:%H:%M}" if run.began else "-", *effects, str(len(run.judged)), verdict])
+    heads = ["run", "UTC", *(f"{workload} {metric}" for workload, metric in columns), "sessions", "verdict"]
     spread = "\n".join(_spread_lines(measured, columns))
     return (
         "## Unchanged runs between them\n\nEach against the baseline; together they show how the host drifted while "

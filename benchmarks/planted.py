@@ -21,11 +21,10 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks._planted_bench import Bench, Run, TooNoisyError
+from benchmarks._planted_bench import Bench, TooNoisyError
 from benchmarks._planted_matrix import MatrixError, load_matrix
 from benchmarks._planted_words import Facts, alarms, page, rows_of
 from phasegate import __version__
-from phasegate.baseline.store import BaselineStore
 from phasegate.engines.base import EngineError
 from phasegate.engines.identity import client_identity
 from phasegate.gate.policy import Policy
@@ -46,7 +45,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=DATA, help="folder with matrix.yaml, policy.yaml and workloads")
     parser.add_argument("--page", type=Path, default=PAGE, help="where the page is written")
     parser.add_argument(
-        "--keep", type=Path, help="folder that keeps every session; a baseline found there is used again"
+        "--keep", type=Path, help="folder that keeps every session; what it holds already is not measured again"
     )
     parser.add_argument("--engine", choices=("embedded", "simulator"), default="embedded")
     parser.add_argument("--baseline-sessions", type=int, default=12)
@@ -72,7 +71,8 @@ def main(words: Sequence[str] | None = None) -> int:
 def _measure(args: argparse.Namespace, words: Sequence[str] | None) -> int:
     matrix = load_matrix(args.data / "matrix.yaml")
     rules = args.data / "policy.yaml"
-    policy = parse_policy(rules.read_text(encoding="utf-8"), str(rules)) if rules.is_file() else Policy()
+    source = str(rules.relative_to(ROOT)) if rules.is_relative_to(ROOT) else str(rules)
+    policy = parse_policy(rules.read_text(encoding="utf-8"), source) if rules.is_file() else Policy()
     workloads = [load_workload(args.data / f"{name}.yaml") for name in WORKLOADS]
     with ExitStack() as stack:
         root = args.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="phasegate-planted-")))
@@ -80,7 +80,7 @@ def _measure(args: argparse.Namespace, words: Sequence[str] | None) -> int:
             matrix=matrix,
             workloads=workloads,
             policy=policy,
-            store=BaselineStore(root / "baselines"),
+            folder=root,
             engine=args.engine,
             seed=args.seed,
             say=_Clock(),
@@ -88,8 +88,6 @@ def _measure(args: argparse.Namespace, words: Sequence[str] | None) -> int:
         )
         bench.prepare()
         measured = bench.measure(args.baseline_sessions, args.unchanged_runs)
-        if args.keep:
-            _keep(BaselineStore(root / "runs"), measured.runs)
     server = measured.baseline[0].server
     facts = Facts(
         command=_command(sys.argv[1:] if words is None else words),
@@ -117,14 +115,6 @@ class _Clock:
     def __call__(self, line: str) -> None:
         seconds = int(time.monotonic() - self._began)
         print(f"[{seconds // 60:2d}:{seconds % 60:02d}] {line}", flush=True)
-
-
-def _keep(store: BaselineStore, runs: Sequence[Run]) -> None:
-    """Store every session of every run, one baseline folder for each run under its number."""
-    for number, run in enumerate(runs, 1):
-        sessions = [*run.judged, *run.extra]
-        if sessions:
-            store.add(sessions, pinned=f"{number:03d}-{run.name.replace(' ', '-')}")
 
 
 def _command(words: Sequence[str]) -> str:

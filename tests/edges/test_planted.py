@@ -54,12 +54,12 @@ def judged(changed: Sequence[Session], policy: Policy | None = None) -> GateResu
 def run_of(changed: Sequence[Session], plant: Plant | None = PLANT, result: GateResult | None = None) -> Run:
     """A run that measured these sessions."""
     verdict = result or judged(changed)
-    return Run(plant, 1.0, verdict, tuple(changed), (), verdict)
+    return Run(plant, verdict, tuple(changed), (), verdict)
 
 
-def measured_with(*runs: Run) -> Measured:
+def measured_with(*runs: Run, left: tuple[Plant | None, ...] = ()) -> Measured:
     """A whole measurement of some runs."""
-    return Measured(tuple(BASELINE), runs, (), 3.0)
+    return Measured(tuple(BASELINE), runs, left)
 
 
 def outcome(changed: Sequence[Session], result: GateResult) -> Outcome:
@@ -211,6 +211,13 @@ def test_the_page_counts_what_was_caught_and_what_was_missed() -> None:
     )
 
 
+def test_a_page_of_a_part_of_the_matrix_says_so_at_its_head() -> None:
+    measured = measured_with(run_of(measured_sessions(5, 2, ttft=1.4)), left=(PLANT, None, None))
+    text = page(measured, Matrix("", (), ()), FACTS)
+    assert "**Not complete**: 1 of 4 runs were measured" in text.split("## Planted changes")[0]
+    assert "no time for 1 plants: slow thing and 2 unchanged runs" in text
+
+
 def test_an_alarm_in_an_unchanged_run_is_counted() -> None:
     measured = measured_with(run_of(measured_sessions(5, 2, tpot=1.3), None))
     assert len(alarms(measured)) == 1
@@ -218,7 +225,7 @@ def test_an_alarm_in_an_unchanged_run_is_counted() -> None:
 
 
 def test_a_run_that_could_not_be_measured_is_neither_hidden_nor_good() -> None:
-    measured = measured_with(Run(PLANT, 1.0, problem="the server answers nothing"))
+    measured = measured_with(Run(PLANT, problem="the server answers nothing"))
     assert [row.outcome for row in rows_of(measured)] == [Outcome.NOT_JUDGED]
     assert "the server answers nothing" in page(measured, Matrix("", (), ()), FACTS)
 
@@ -264,6 +271,10 @@ def test_a_planted_slowdown_of_the_simulator_stands_on_the_page(
     text = target.read_text(encoding="utf-8")
     assert "| slow | `prefill_factor=4 decode_factor=4` | both |" in text
     assert "run 1 of 1" in said.out
+    again = tmp_path / "again.md"
+    words = ["--engine", "simulator", "--data", str(data), "--page", str(again), "--keep", str(tmp_path / "kept")]
+    planted.main([*words, "--baseline-sessions", "2", "--unchanged-runs", "0", "--minutes", "0"])
+    assert again.read_text(encoding="utf-8").split("## In short")[1] == text.split("## In short")[1]
     assert len(list((tmp_path / "kept").rglob("*.json"))) >= 2 + 2
 
 
