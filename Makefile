@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help perf test lint types unit format planted clean
+.PHONY: help perf test test-slow lint types unit format planted clean
 
 help:
 	@echo "make perf    measure the embedded engine phase by phase (starts it by itself)"
@@ -27,7 +27,10 @@ types: $(STAMP)
 	"$(BIN)/python" -m mypy
 
 unit: $(STAMP)
-	"$(BIN)/python" -m pytest tests $(TEST_ARGS)
+	"$(BIN)/python" -m pytest tests -m "not slow" $(TEST_ARGS)
+
+test-slow: $(STAMP)
+	"$(BIN)/python" -m pytest tests -m slow $(TEST_ARGS)
 
 format: $(STAMP)
 	"$(BIN)/python" -m ruff check --fix .

@@ -7,6 +7,7 @@ which is no measurement.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,7 +41,10 @@ def _row(ttft: Any, gaps: Any, length: Any, error: Any, where: str) -> Row:
         return Row(failed=True)
     if not isinstance(gaps, list) or not all(isinstance(gap, (int, float)) for gap in gaps):
         raise UnreadableResultError(f"{where}: itls must be a list of gaps in seconds")
-    first, span = positive(ttft, f"{where}: ttft"), float(sum(gaps))
+    try:
+        first, span = positive(ttft, f"{where}: ttft"), math.fsum(gaps)
+    except OverflowError:  # JSON knows whole numbers that no span of time is as large as
+        raise UnreadableResultError(f"{where}: a time is larger than any number of seconds can be") from None
     decodes = isinstance(length, int) and length >= 2 and span > 0
     return Row(ttft=first, tpot=span / (length - 1) if decodes else None, e2el=first + span)
 

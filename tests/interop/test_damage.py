@@ -73,3 +73,12 @@ def test_every_whole_file_is_read(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(WHOLE[name], encoding="utf-8")
     assert read_side(path)
+
+
+def test_a_gap_beyond_any_number_of_seconds_is_refused_in_one_line(tmp_path: Path) -> None:
+    document = json.loads(WHOLE["vllm.json"])
+    document["itls"][0] = [0.01, 10**400]
+    path = tmp_path / "vllm.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(UnreadableResultError, match="larger than any number of seconds"):
+        read_side(path)

@@ -17,6 +17,8 @@ from phasegate.stats import laws
 from phasegate.stats.outcome import LawResult, Outcome
 from tests.load_runs import load_lab_on, small
 
+pytestmark = pytest.mark.slow
+
 USERS = small("concurrency", 64, 8)
 STREAMS = small("streams", 32, 40, requests=2)
 LONG = small("long-prompt", 512, 2, requests=5)

@@ -7,6 +7,8 @@ import pytest
 
 from tests.edges.quick_pytest import Done, QuickPytest
 
+pytestmark = pytest.mark.slow
+
 ITEM = ("perf_tests/test_arrivals.py", "--perf-engine", "simulator", "--perf-engine-config", "speed=20")
 RATE = ("--perf-request-rate", "50", "--perf-num-prompts", "60", "--perf-num-warmups", "1")
 
