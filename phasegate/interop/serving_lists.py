@@ -43,10 +43,10 @@ def _row(ttft: Any, gaps: Any, length: Any, error: Any, where: str) -> Row:
         raise UnreadableResultError(f"{where}: itls must be a list of gaps in seconds")
     try:
         first, span = positive(ttft, f"{where}: ttft"), math.fsum(gaps)
-    except OverflowError:  # JSON knows whole numbers that no span of time is as large as
-        raise UnreadableResultError(f"{where}: a time is larger than any number of seconds can be") from None
-    decodes = isinstance(length, int) and length >= 2 and span > 0
-    return Row(ttft=first, tpot=span / (length - 1) if decodes else None, e2el=first + span)
+        decodes = isinstance(length, int) and length >= 2 and span > 0
+        return Row(ttft=first, tpot=span / (length - 1) if decodes else None, e2el=first + span)
+    except OverflowError:  # JSON knows whole numbers beyond every float, as a gap and as a count of tokens
+        raise UnreadableResultError(f"{where}: a value is larger than any number of seconds can be") from None
 
 
 def workload_name(tool: str, parts: Mapping[str, Any]) -> str:

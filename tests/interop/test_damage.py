@@ -75,9 +75,10 @@ def test_every_whole_file_is_read(name: str, tmp_path: Path) -> None:
     assert read_side(path)
 
 
-def test_a_gap_beyond_any_number_of_seconds_is_refused_in_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("field", "value"), [("itls", [0.01, 10**400]), ("output_lens", 10**400)])
+def test_a_value_beyond_any_number_of_seconds_is_refused_in_one_line(tmp_path: Path, field: str, value: Any) -> None:
     document = json.loads(WHOLE["vllm.json"])
-    document["itls"][0] = [0.01, 10**400]
+    document[field][0] = value
     path = tmp_path / "vllm.json"
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(UnreadableResultError, match="larger than any number of seconds"):
