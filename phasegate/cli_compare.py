@@ -40,6 +40,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compare, print, and return the exit status."""
+    from phasegate.baseline.policy_source import read_policy
     from phasegate.gate.exit_status import cli_exit_status
     from phasegate.strict_yaml import SettingsError
 
@@ -55,25 +56,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(result)
     return cli_exit_status(result.verdict, inconclusive_fails=policy.inconclusive_fails)
-
-
-def read_policy(path: str | None) -> Policy:
-    """The policy of a file, or the built-in one.
-
-    Raises:
-        SettingsError: the file cannot be used; one line.
-    """
-    from phasegate.gate.policy import Policy
-    from phasegate.gate.policy_file import parse_policy
-    from phasegate.strict_yaml import SettingsError
-
-    if path is None:
-        return Policy()
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: the policy cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    return parse_policy(text, path)
 
 
 def _must_exist(path: str) -> None:

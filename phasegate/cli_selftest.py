@@ -53,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
     """Prove, print, and return the exit status."""
     from rich.console import Console
 
+    from phasegate.baseline.policy_source import read_policy
     from phasegate.baseline.session_file import InvalidBaselineError
-    from phasegate.cli_compare import read_policy
     from phasegate.selftest.proof import prove
     from phasegate.strict_yaml import SettingsError
 

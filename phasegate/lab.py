@@ -79,7 +79,6 @@ class Lab:
     watch: HostWatch | None = None
     plan: str | None = None
     runs: dict[str, WorkloadRun] = field(default_factory=dict)
-    recordings: dict[str, list[Recording]] = field(default_factory=dict)
     _calibrations: dict[str, Calibration] = field(default_factory=dict)
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
@@ -112,7 +111,7 @@ class Lab:
         writer = PromptWriter(self.calibration(done.workload.endpoint), self.seed)
         first = 1 + max(one.planned.block for one in done.measured)
         rng = np.random.default_rng([self.seed, first, *workload.name.encode()])
-        result, more = self._send_with_health(done.workload, plan_blocks(done.workload, rng, first), writer)
+        result, more = self._send(done.workload, plan_blocks(done.workload, rng, first), writer)
         self.runs[workload.name] = replace(
             done,
             measured=(*done.measured, *more),
@@ -134,7 +133,6 @@ class Lab:
             seed=(self.seed + SEED_STEP) % 2**63,
             watch=watch_host(self.server),
             runs={},
-            recordings={},
         )
 
     def _resolved(self, workload: Workload) -> Workload:
@@ -146,9 +144,9 @@ class Lab:
         assert workload.endpoint is not None
         writer = PromptWriter(self.calibration(workload.endpoint), self.seed)
         rng = np.random.default_rng([self.seed, *workload.name.encode()])
-        warmups = self._send(workload, plan_warmups(workload), writer, report=False)
+        _, warmups = self._send(workload, plan_warmups(workload), writer, report=False)
         plan = plan_blocks(workload, rng)
-        result, measured = self._send_with_health(workload, plan, writer)
+        result, measured = self._send(workload, plan, writer)
         return WorkloadRun(
             workload=workload,
             measured=tuple(measured),
@@ -235,17 +233,13 @@ class Lab:
         return self.request(writer.write(planned, workload.shared_tokens), expected, planned.output_tokens)
 
     def _send(
-        self, workload: Workload, plan: Sequence[Planned], writer: PromptWriter, *, report: bool
-    ) -> list[Measured]:
-        return self._send_with_health(workload, plan, writer, report=report)[1]
-
-    def _send_with_health(
         self, workload: Workload, plan: Sequence[Planned], writer: PromptWriter, *, report: bool = True
     ) -> tuple[LoadResult, list[Measured]]:
         requests = [self._planned_request(planned, workload, writer) for planned in plan]
-        watcher = _Watcher(self.progress, workload.name, len(plan)) if report else None
+        # Where nobody watches, nothing is decoded between requests.
+        watched = report and self.progress is not no_progress
+        watcher = _Watcher(self.progress, workload.name, len(plan)) if watched else None
         result = run_closed(self.target, requests, max_concurrency=1, on_done=watcher)
-        self.recordings.setdefault(workload.name, []).extend(result.recordings if report else ())
         lines = [decode(recording) for recording in result.recordings]
         # A stopped run has fewer recordings than the plan has requests.
         return result, [Measured(p, line) for p, line in zip(plan, lines, strict=False)]

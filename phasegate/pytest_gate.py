@@ -14,8 +14,6 @@ from phasegate.baseline.session_file import InvalidBaselineError, session_text
 from phasegate.baseline.store import BaselineStore
 from phasegate.engines.base import EngineError
 from phasegate.gate.acceptance import refusals
-from phasegate.gate.policy import Policy
-from phasegate.gate.policy_file import parse_policy
 from phasegate.gate.verdict import Finding, Verdict, refused
 from phasegate.gating import Gated, gate_paired, gate_stored, spread_over_visits
 from phasegate.judged import Judged, NotJudged
@@ -25,7 +23,6 @@ from phasegate.prompt import CalibrationError
 from phasegate.report.change_lines import change_line
 from phasegate.session import Session
 from phasegate.sitting import sit
-from phasegate.strict_yaml import SettingsError
 from phasegate.workload import Workload
 
 if TYPE_CHECKING:
@@ -95,7 +92,7 @@ class PytestGate:
     def _end(self, verdict: Verdict, reason: str) -> None:
         if verdict is Verdict.NO_BASELINE and self._skip_missing():
             raise NotJudged(verdict.value, reason)
-        if verdict is Verdict.INCONCLUSIVE and not self._policy().inconclusive_fails:
+        if verdict is Verdict.INCONCLUSIVE and not self.state.policy.inconclusive_fails:
             raise NotJudged(verdict.value, reason)
         raise Judged(verdict.value, reason)
 
@@ -119,7 +116,7 @@ class PytestGate:
 
     def _measure(self) -> Gated:
         option = self.state.config.getoption
-        policy, workloads = self._policy(), list(self.state.workloads.values())
+        policy, workloads = self.state.policy, list(self.state.workloads.values())
         reference = self.state.reference_opening()
         if reference is None:
             with self._sentinel():
@@ -148,19 +145,20 @@ class PytestGate:
                 self.lab.sentinel.progress = self.lab.progress
             yield
 
-    def _policy(self) -> Policy:
-        return self.state.policy
-
     def store(self) -> BaselineStore:
         """The folder of baselines this run reads and writes."""
         given = self.state.config.getoption("--perf-baselines")
         return BaselineStore(Path(given) if given else self.state.config.rootpath / "baselines")
 
+    def _sessions_wanted(self) -> int:
+        """How many sessions an update stores."""
+        return int(self.state.config.getoption("--perf-sessions") or UPDATE_SESSIONS)
+
     def _measure_update(self) -> None:
         """Measure the sessions that are to be stored; once."""
         if self.updates:
             return
-        wanted = self.state.config.getoption("--perf-sessions") or UPDATE_SESSIONS
+        wanted = self._sessions_wanted()
         workloads: list[Workload] = list(self.state.workloads.values())
         try:
             with self._sentinel():
@@ -186,10 +184,10 @@ class PytestGate:
 
     def _refusal(self, failed: int) -> str | None:
         """Why the measured sessions must not become baselines, or None."""
-        wanted = self.state.config.getoption("--perf-sessions") or UPDATE_SESSIONS
+        wanted = self._sessions_wanted()
         if len(self.updates) < wanted:
             return f"only {len(self.updates)} of {wanted} sessions were measured"
-        found = refusals(self.updates, self._policy())
+        found = refusals(self.updates, self.state.policy)
         if found:
             return f"{found[0]} (and {len(found) - 1} more reasons)" if len(found) > 1 else found[0]
         if failed and not self.state.config.getoption("--perf-update-anyway"):
@@ -225,18 +223,3 @@ class PytestGate:
 
 def _sentence(row: Finding) -> str:
     return f"{row.reason}; {row.advice}" if row.advice else row.reason
-
-
-def read_policy(given: str | None, root: Path) -> Policy:
-    """The policy of the named file, of ``fixtures/policy.yaml``, or the built-in one.
-
-    Raises:
-        SettingsError: the file cannot be used; one line.
-    """
-    path = Path(given) if given else root / "fixtures" / "policy.yaml"
-    if given is None and not path.exists():
-        return Policy()
-    try:
-        return parse_policy(path.read_text(encoding="utf-8"), given or "fixtures/policy.yaml")
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot read the policy: {error.strerror}") from None

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from phasegate.baseline.policy_source import read_policy
 from phasegate.engines.base import EngineError
 from phasegate.gate.policy import Policy
 from phasegate.judged import Judged, NotMeasurable
 from phasegate.opening import Opening, check_engine
-from phasegate.pytest_gate import read_policy
 from phasegate.strict_yaml import SettingsError
 from phasegate.units import parse_duration
 from phasegate.workload import Workload, load_workload
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 LEAST_BLOCKS = 5
 """Below 5 blocks their own spread cannot tell a bad one from noise."""
+
+POLICY = "fixtures/policy.yaml"
 
 WORKLOADS = Path("fixtures") / "workloads"
 
@@ -60,6 +62,14 @@ def opening_from(config: pytest.Config) -> Opening:
         timeout=parse_duration(take("--perf-timeout"), source="--perf-timeout"),
         idle_timeout=parse_duration(take("--perf-idle-timeout"), source="--perf-idle-timeout"),
     )
+
+
+def _policy_of(config: pytest.Config) -> Policy:
+    """The policy of the named file, of ``fixtures/policy.yaml`` where there is one, or the built-in one."""
+    given: str | None = config.getoption("--perf-policy")
+    if given is not None:
+        return read_policy(given)
+    return read_policy(POLICY if (config.rootpath / POLICY).exists() else None, root=config.rootpath)
 
 
 @dataclass
@@ -104,7 +114,7 @@ class PerfState:
             check_engine(opening)
         except EngineError as error:
             raise SettingsError(str(error)) from None
-        policy = read_policy(config.getoption("--perf-policy"), config.rootpath)
+        policy = _policy_of(config)
         state = cls(config, opening, read_workloads(folder), policy=policy, blocks=blocks)
         _ = state.load_options  # read now, so that a wrong option is said before anything starts
         return state
@@ -132,7 +142,8 @@ class PerfState:
         try:
             with open_lab(self.opening, live.say) as lab:
                 self.lab = lab
-                lab.progress = live
+                if live.enabled:
+                    lab.progress = live
                 self.say, self.watched = live.say, live.enabled
                 keep_to_budget(self, lab)
                 yield lab

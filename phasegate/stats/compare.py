@@ -24,7 +24,7 @@ from phasegate.stats.compare_evidence import (
     own_variance,
     shared_unrest,
 )
-from phasegate.stats.compare_row import Weighed, judged_rows, weigh_one
+from phasegate.stats.compare_row import Weighed, judged_rows, weigh_one, weighed_in_groups
 from phasegate.stats.compare_types import (
     ComparedRow,
     CompareSettings,
@@ -70,14 +70,7 @@ def compare_stored(comparisons: Sequence[StoredComparison], settings: CompareSet
     """
     settings = settings or CompareSettings()
     _check(comparisons)
-    groups: dict[str, list[int]] = {}
-    for index, one in enumerate(comparisons):
-        groups.setdefault(one.group, []).append(index)
-    weighed: dict[int, Weighed] = {}
-    for members in groups.values():
-        weighed.update(zip(members, _weigh_group([comparisons[i] for i in members], settings), strict=True))
-    ordered = [weighed[index] for index in range(len(comparisons))]
-    rows = judged_rows(ordered, settings)
+    rows = judged_rows(weighed_in_groups(comparisons, lambda members: _weigh_group(members, settings)), settings)
     gated = sum(one.gated for one in comparisons)
     return StoredResult(rows, settings.alpha, gated, moved_together(rows, [one.group for one in comparisons]))
 

@@ -8,8 +8,9 @@ a worsening of the tolerance would have been found.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -29,6 +30,16 @@ RECOMMENDED_BASELINE = 8
 
 FEW_SESSIONS = 4
 """Below this number of candidate sessions, one that stands far off is a third of the evidence: it is not waved off."""
+
+
+class _HasGroup(Protocol):
+    """Anything that belongs to a group of comparisons."""
+
+    @property
+    def group(self) -> str: ...
+
+
+Grouped = TypeVar("Grouped", bound=_HasGroup)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,24 @@ def weigh_one(
         adjusted.baseline, adjusted.candidate, noise, leverage=adjusted.leverage, confidence=settings.confidence
     )
     return Weighed(one, noise, evidence, adjusted.leverage, moved)
+
+
+def weighed_in_groups(
+    comparisons: Sequence[Grouped], weigh: Callable[[list[Grouped]], Sequence[Weighed]]
+) -> list[Weighed]:
+    """All comparisons weighed, each together with the others of its group, in the order given.
+
+    Args:
+        comparisons: stored or paired ones.
+        weigh: the evidence of all comparisons of one group, in their order.
+    """
+    groups: dict[str, list[int]] = {}
+    for index, one in enumerate(comparisons):
+        groups.setdefault(one.group, []).append(index)
+    weighed: dict[int, Weighed] = {}
+    for members in groups.values():
+        weighed.update(zip(members, weigh([comparisons[index] for index in members]), strict=True))
+    return [weighed[index] for index in range(len(comparisons))]
 
 
 def judged_rows(weighed: Sequence[Weighed], settings: CompareSettings) -> tuple[ComparedRow, ...]:

@@ -23,7 +23,7 @@ from phasegate.stats.compare_evidence import (
     own_variance,
     weigh,
 )
-from phasegate.stats.compare_row import Weighed, judged_rows
+from phasegate.stats.compare_row import Weighed, judged_rows, weighed_in_groups
 from phasegate.stats.compare_types import (
     ComparedRow,
     CompareSettings,
@@ -116,14 +116,7 @@ def compare_paired(comparisons: Sequence[PairedComparison], settings: CompareSet
     settings = settings or CompareSettings()
     for one in comparisons:
         _check(one)
-    groups: dict[str, list[int]] = {}
-    for index, one in enumerate(comparisons):
-        groups.setdefault(one.group, []).append(index)
-    weighed: dict[int, Weighed] = {}
-    for members in groups.values():
-        weighed.update(zip(members, _weigh_group([comparisons[i] for i in members], settings), strict=True))
-    ordered = [weighed[index] for index in range(len(comparisons))]
-    rows = judged_rows(ordered, settings)
+    rows = judged_rows(weighed_in_groups(comparisons, lambda members: _weigh_group(members, settings)), settings)
     seconded = tuple(_seconded(row, one) for row, one in zip(rows, comparisons, strict=True))
     moved = moved_together(rows, [one.group for one in comparisons])
     return PairedResult(seconded, settings.alpha, sum(one.gated for one in comparisons), moved)
