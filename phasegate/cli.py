@@ -13,6 +13,8 @@ COMMANDS = {
     "probe": ("phasegate.cli_probe", "measure one or a few requests and draw their two phases"),
     "compare": ("phasegate.cli_compare", "judge one set of results against another, without pytest"),
     "baselines": ("phasegate.cli_baselines", "list, show, compare, prune and check stored baselines"),
+    "init": ("phasegate.cli_init", "write a measuring suite into a repository"),
+    "ci": ("phasegate.cli_ci", "run the suite in a pipeline, with settings from the environment"),
     "selftest": (
         "phasegate.cli_selftest",
         "prove that the gate finds planted slowdowns and leaves unchanged servers alone",

@@ -20,6 +20,7 @@ from phasegate.judged import Judged, NotJudged
 from phasegate.lab import Lab, MeasurementError
 from phasegate.opening import open_lab
 from phasegate.prompt import CalibrationError
+from phasegate.pytest_home import suite_home
 from phasegate.report.change_lines import change_line
 from phasegate.session import Session
 from phasegate.sitting import sit
@@ -148,7 +149,7 @@ class PytestGate:
     def store(self) -> BaselineStore:
         """The folder of baselines this run reads and writes."""
         given = self.state.config.getoption("--perf-baselines")
-        return BaselineStore(Path(given) if given else self.state.config.rootpath / "baselines")
+        return BaselineStore(Path(given) if given else suite_home(self.state.config) / "baselines")
 
     def _sessions_wanted(self) -> int:
         """How many sessions an update stores."""

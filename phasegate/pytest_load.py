@@ -23,6 +23,7 @@ from phasegate.load_lab import LoadLab
 from phasegate.load_plan import plan_levels, requests_wanted
 from phasegate.load_run import LevelRun, token_rates
 from phasegate.prompt import CalibrationError
+from phasegate.pytest_home import suite_home
 from phasegate.stats import laws
 from phasegate.strict_yaml import SettingsError
 from phasegate.units import parse_duration
@@ -253,7 +254,7 @@ class PytestLoad:
 def load_workload_named(state: PerfState, name: str) -> Workload:
     """A workload of load, of one cell; ends the item where its file cannot be used."""
     try:
-        workload = load_workload(state.config.rootpath / FOLDER / f"{name}.yaml")
+        workload = load_workload(suite_home(state.config) / FOLDER / f"{name}.yaml")
     except SettingsError as error:
         raise state.invalid_run(str(error)) from None
     if len(workload.cells) != 1:

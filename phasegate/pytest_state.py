@@ -19,6 +19,7 @@ from phasegate.engines.base import EngineError
 from phasegate.gate.policy import Policy
 from phasegate.judged import Judged, NotMeasurable
 from phasegate.opening import Opening, check_engine
+from phasegate.pytest_home import WORKLOADS, suite_home
 from phasegate.strict_yaml import SettingsError
 from phasegate.units import parse_duration
 from phasegate.workload import Workload, load_workload
@@ -33,8 +34,6 @@ LEAST_BLOCKS = 5
 """Below 5 blocks their own spread cannot tell a bad one from noise."""
 
 POLICY = "fixtures/policy.yaml"
-
-WORKLOADS = Path("fixtures") / "workloads"
 
 
 def opening_from(config: pytest.Config) -> Opening:
@@ -69,7 +68,8 @@ def _policy_of(config: pytest.Config) -> Policy:
     given: str | None = config.getoption("--perf-policy")
     if given is not None:
         return read_policy(given)
-    return read_policy(POLICY if (config.rootpath / POLICY).exists() else None, root=config.rootpath)
+    home = suite_home(config)
+    return read_policy(POLICY if (home / POLICY).exists() else None, root=home)
 
 
 @dataclass
@@ -102,7 +102,7 @@ class PerfState:
             SettingsError, ValueError: one line for the user.
         """
         given = config.getoption("--perf-workloads")
-        folder = Path(given) if given else config.rootpath / WORKLOADS
+        folder = Path(given) if given else suite_home(config) / WORKLOADS
         blocks = config.getoption("--perf-blocks")
         if blocks < LEAST_BLOCKS:
             raise ValueError(f"--perf-blocks is {blocks}; fewer than {LEAST_BLOCKS} cannot show their own spread")

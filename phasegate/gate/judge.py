@@ -15,6 +15,7 @@ from phasegate.gate.attribution import attribute
 from phasegate.gate.binding import Binding, binding_phase, flip
 from phasegate.gate.blocks import paired_blocks
 from phasegate.gate.comparable import differing_keys, host_problem, host_warning, say_differences
+from phasegate.gate.cost import gate_what_costs
 from phasegate.gate.levels import Side
 from phasegate.gate.levers import lever_line
 from phasegate.gate.objectives import judge_objectives
@@ -160,7 +161,7 @@ def _compare(
     warnings += _unknown_metrics(baseline, candidate, policy)
     warnings += [] if planned else _gaps(candidate)
     warnings += [note for row in answers.rows for note in row.notes]
-    rows = [*answers.rows, *judge_objectives(candidate, policy)]
+    rows = [*gate_what_costs(asked, answers.rows, baseline, policy), *judge_objectives(candidate, policy)]
     expected = [question for question in asked if baseline.measurements(question.key)]
     compared = sum(1 for row in rows if row.ratio is not None)
     result = _result(rows, Coverage(len(expected), compared), warnings, binding, baseline, candidate)

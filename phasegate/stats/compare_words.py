@@ -25,10 +25,18 @@ def percent(fraction: float) -> str:
     return format_percent(fraction) if fraction < 1e3 else "more than a thousandfold"
 
 
+MANY_SESSIONS = 20
+"""More sessions than this nobody measures for one build; the remedy lies elsewhere."""
+
+OTHERWISE = "compare both servers side by side in one sitting, or widen the tolerance"
+
+
 def needed(sessions: int | None, baseline: int | None, unit: str = "candidate session") -> str:
-    """What would decide."""
+    """What would decide, in a clause."""
+    if sessions is not None and sessions > MANY_SESSIONS:
+        return f"it would take {sessions} more {unit}s, so {OTHERWISE}"
     if sessions is not None:
         return f"{sessions} more {unit}{'s' if sessions != 1 else ''} would decide"
     if baseline is not None:
         return f"{baseline} more baseline session{'s' if baseline != 1 else ''} would decide"
-    return "compare both servers side by side in one sitting, or widen the tolerance"
+    return OTHERWISE

@@ -362,3 +362,21 @@ def test_one_more_failed_request_never_improves_a_verdict(factor: float, seed: i
 
     before, after = judge(one, fail(two, 0), policy), judge(one, fail(two, 1), policy)
     assert after.verdict.badness >= before.verdict.badness
+
+
+def test_a_phase_that_does_not_bind_gates_where_it_makes_the_whole_request_too_long() -> None:
+    """chat takes 50 ms to its first token and 620 ms to decode: a first token 10 times as late is felt."""
+    result = judge(BASELINE, build(3, 5, {("chat", "ttft"): 10.0}, start=100), Policy())
+    found = row(result, "chat", "ttft")
+    assert result.verdict is Verdict.REGRESSION
+    assert (found.gated, found.verdict) == (True, Verdict.REGRESSION)
+    assert "a request takes at least" in found.reason
+    assert result.lever is not None
+    assert "prefill" in result.lever
+
+
+def test_a_phase_that_does_not_bind_stays_a_warning_where_a_rule_says_never() -> None:
+    rules = (Rule(workload="chat", metric="ttft", gate="never"),)
+    result = judge(BASELINE, build(3, 5, {("chat", "ttft"): 10.0}, start=100), Policy(rules=rules))
+    assert result.verdict is Verdict.PASS
+    assert any("not gated, but slower" in line for line in result.warnings)

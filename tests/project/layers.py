@@ -16,6 +16,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("baseline", "baselines", "interop", "engines", "load"),
     ("lab", "load_lab", "opening", "sitting", "gating", "selftest"),
     ("report",),
+    ("starting", "pipeline"),
     (
         "judged",
         "replay",
@@ -31,6 +32,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "cli_compare",
         "cli_baselines",
         "cli_selftest",
+        "cli_init",
+        "cli_ci",
+        "pytest_home",
+        "__main__",
     ),
 )
 """Names of modules and packages of ``phasegate``, from the words at the bottom to the edges at the top."""

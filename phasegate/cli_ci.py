@@ -1,0 +1,59 @@
+"""``phasegate ci``: the suite in a pipeline. Settings come from the environment, results go to a folder.
+
+``ci gate`` judges, ``ci update`` records baselines. Both end with pytest's exit status.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from phasegate.pipeline.settings import OPTIONS, PipelineError, Settings, read_settings
+
+
+def add_parser(subparsers: Any) -> None:
+    """The words of the command line."""
+    names = ", ".join(f"{name} ({option})" for name, option in OPTIONS.items())
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "ci",
+        help="run the suite in a pipeline, with settings from the environment",
+        epilog=f"Environment: {names}; PERF_SUITE (what pytest is given; default perf_tests), PERF_ARGS (further "
+        "options), PERF_OUT (folder of results; default perf-results), OPENAI_API_KEY.",
+    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions.add_parser("gate", help="measure and judge")
+    actions.add_parser("update", help="measure, store the sessions as baselines, and write the table of changes")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do it and return pytest's exit status; 2 for a setting that cannot be used."""
+    try:
+        settings = read_settings(os.environ)
+        return _update(settings) if args.action == "update" else _gate(settings)
+    except PipelineError as error:
+        print(f"phasegate ci: {error}", file=sys.stderr)
+        return 2
+
+
+def _gate(settings: Settings, more: Sequence[str] = ()) -> int:
+    from phasegate.pipeline.measure import measure
+    from phasegate.pipeline.tell import tell, text_of
+
+    measured = measure(settings, more)
+    tell(measured, text_of(measured), os.environ)
+    return measured.status
+
+
+def _update(settings: Settings) -> int:
+    from phasegate.pipeline.measure import measure
+    from phasegate.pipeline.tell import tell, text_of
+    from phasegate.pipeline.update import before_and_after, stored
+
+    known = stored(settings.baselines)
+    measured = measure(settings, ["--update-baselines"])
+    table = before_and_after(settings.baselines, known)
+    tell(measured, table or f"## Baselines not updated\n\n{text_of(measured)}", os.environ)
+    return measured.status

@@ -1,0 +1,72 @@
+"""``phasegate init``: a measuring suite in this repository, ready to run on the embedded engine."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+from phasegate.starting.kit import KitError, kit
+from phasegate.starting.write import InTheWayError, write_kit
+
+WHAT = {
+    "perf_tests": "claims about the server, one file per claim",
+    "fixtures": "what is asked of it (workloads, load) and what decides (policy.yaml)",
+    "baselines": "what it could do when it was last accepted",
+    "conftest.py": "turns the plugin on",
+    ".github": "a workflow that gates pull requests",
+}
+"""Top of a path -> what a reader finds there."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """The words of the command line."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "init", help="write perf_tests/, fixtures/, baselines/, conftest.py and a workflow into a repository"
+    )
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(), help="the repository; default: this folder")
+    parser.add_argument("--no-workflow", action="store_true", help="leave .github alone")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the kit; exit status 0, or 2 with one line where that cannot be."""
+    folder: Path = args.folder
+    if not folder.is_dir():
+        return _refuse(f"{folder}: no such folder; make it first")
+    try:
+        written = write_kit(kit(workflow=not args.no_workflow), folder)
+    except (KitError, InTheWayError) as error:
+        return _refuse(str(error))
+    except OSError as error:
+        return _refuse(f"{folder}: cannot be written ({error.strerror}); nothing was left behind")
+    if not written:
+        print("everything is here already; nothing was written")
+        return 0
+    for top, what in WHAT.items():
+        count = sum(1 for path in written if path.parts[0] == top)
+        if count:
+            print(f"  {top:<12} {what}" + (f" ({count} files)" if count > 1 else ""))
+    print()
+    print(_next(args.folder))
+    return 0
+
+
+def _next(folder: Path) -> str:
+    inside = "" if folder == Path() else f"cd {folder} && "
+    lines = []
+    if importlib.util.find_spec("xllamacpp") is None:
+        lines.append("First, for the engine that needs no server of yours:  pip install 'phasegate[local]'")
+    lines += [
+        f"Measure the embedded engine, about two minutes:          {inside}pytest perf_tests",
+        f"Measure your own server:                               {inside}pytest perf_tests --perf-base-url URL",
+        f"Accept what it does now, and gate from then on:        {inside}pytest perf_tests --perf-base-url URL "
+        "--update-baselines",
+    ]
+    return "\n".join(lines)
+
+
+def _refuse(line: str) -> int:
+    print(f"phasegate init: {line}", file=sys.stderr)
+    return 2

@@ -1,0 +1,64 @@
+"""Recording baselines in a pipeline: what changed, as a table that a reviewer of the pull request can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from phasegate.baseline.changes import Change, changes
+from phasegate.baseline.session_file import InvalidBaselineError
+from phasegate.baseline.store import read_session
+from phasegate.gate.facts import facts_of
+from phasegate.gate.validity import say
+from phasegate.session import Session
+from phasegate.units import format_percent
+
+
+def stored(baselines: Path) -> dict[Path, float]:
+    """Every stored session's file and the moment it was written."""
+    return {path: path.stat().st_mtime for path in baselines.rglob("*.json")}
+
+
+def before_and_after(baselines: Path, known: dict[Path, float]) -> str | None:
+    """What a run added to a folder, as Markdown; None where it added nothing. ``known`` is `stored` before it."""
+    new = sorted(path for path, moment in stored(baselines).items() if known.get(path) != moment)
+    if not new:
+        return None
+    parts = ["## Baselines updated", ""]
+    for folder in dict.fromkeys(path.parent for path in new):
+        added = [path for path in new if path.parent == folder]
+        former = [path for path in known if path.parent == folder and path not in added]
+        parts += [f"**{folder.name}**: {len(added)} sessions added beside {len(former)}.", ""]
+        parts += [*_table(_read(former), _read(added)), ""]
+    return "\n".join(parts)
+
+
+def _read(paths: Sequence[Path]) -> list[Session]:
+    found = []
+    for path in sorted(paths):
+        try:
+            found.append(read_session(path))
+        except InvalidBaselineError:
+            continue  # said by the gate, which refuses it
+    return found
+
+
+def _table(before: Sequence[Session], after: Sequence[Session]) -> Iterator[str]:
+    yield "| workload | metric | before | after | change | 95 % interval |"
+    yield "| --- | --- | ---: | ---: | ---: | --- |"
+    for one in changes(before, after):
+        yield f"| {one.workload.replace('|', '/')} | {one.metric} | {' | '.join(_cells(one))} |"
+
+
+def _cells(one: Change) -> tuple[str, str, str, str]:
+    facts = facts_of(one.metric)
+    old, new = (
+        "-" if value is None else say(value, facts) if facts is not None else f"{value:.4g}"
+        for value in (one.before, one.after)
+    )
+    if one.ratio is None:
+        return old, new, "new" if one.before is None else "gone", ""
+    change = format_percent(one.ratio - 1, signed=True)
+    if one.low is None or one.high is None:
+        return old, new, change, "one session on a side"
+    return old, new, change, " to ".join(format_percent(end - 1, signed=True) for end in (one.low, one.high))
