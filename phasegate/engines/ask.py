@@ -47,6 +47,16 @@ def ask(url: str, *, api_key: str | None = None, body: object | None = None, sec
         raise AskError("the answer is not JSON", answered=True) from None
 
 
+def ask_text(url: str, *, api_key: str | None = None, seconds: float = SECONDS) -> str:
+    """The text that a URL answers with.
+
+    Raises:
+        AskError: no answer, or an error status.
+    """
+    content, _ = _exchange(url, api_key, None, seconds)
+    return content.decode("utf-8", errors="replace")
+
+
 def tell(url: str, *, api_key: str | None = None, seconds: float = SECONDS) -> None:
     """Post to a door that does something; whatever a success says is fine (SGLang answers with a sentence).
 
