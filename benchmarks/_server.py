@@ -12,13 +12,18 @@ import argparse
 import heapq
 import json
 import os
+import re
 import select
 import socket
 import struct
 from collections.abc import Iterator
 from time import clock_gettime_ns, monotonic, monotonic_ns
+from typing import Any
 
 SO_TIMESTAMPNS = 35
+PROMPT_MARK = "request-"
+"""Begins the first word of a prompt that says which request it is; for tools that cannot send a field of our choice."""
+
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
@@ -42,6 +47,28 @@ def _last(tokens: int) -> bytes:
     finish = _event({"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]})
     count = {"prompt_tokens": 8, "completion_tokens": tokens, "total_tokens": 8 + tokens}
     return finish + _event({"choices": [], "usage": count}) + _chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n"
+
+
+def _name(head: bytes, body: dict[str, Any]) -> str:
+    """What tells the request from others: ``user``, or the first word of its prompt, or its x-request-id."""
+    if "user" in body:
+        return str(body["user"])
+    content = body["messages"][-1]["content"]
+    text = content if isinstance(content, str) else content[0]["text"]
+    marked = text.split(maxsplit=1)[:1]
+    if marked and marked[0].startswith(PROMPT_MARK):
+        return str(marked[0].removeprefix(PROMPT_MARK))
+    found = re.search(rb"\r\nx-request-id: *([^\r]+)", head, re.IGNORECASE)
+    return found.group(1).decode() if found else ""
+
+
+def _send_json(sock: socket.socket, plain: object) -> None:
+    text = json.dumps(plain).encode()
+    sock.setblocking(True)
+    sock.sendall(
+        b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(text), text)
+    )
+    sock.setblocking(False)
 
 
 def _moment(stamp: bytes) -> float:
@@ -130,12 +157,13 @@ class Server:
     def _answer(self, stream: _Stream, head: bytes, body: bytes) -> None:
         if head.startswith(b"GET /log"):
             log, self._log = self._log, []
-            text = json.dumps(log).encode()
-            stream.socket.setblocking(True)
-            stream.socket.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(text), text))
-            stream.socket.setblocking(False)
+            _send_json(stream.socket, log)
             return
-        stream.name = json.loads(body)["user"]
+        if not head.startswith(b"POST "):
+            # Load tools look whether a server is there and which model it has.
+            _send_json(stream.socket, {"object": "list", "data": [{"id": "m", "object": "model", "owned_by": "-"}]})
+            return
+        stream.name = _name(head, json.loads(body))
         stream.left = []
         stream.tokens = 0
         stream.socket.send(HEAD)

@@ -16,42 +16,35 @@ start together, the waiting for each other's). TPOT error is the absolute relati
 chunks. Bare and ours have built their requests and opened their connections before that; the library loops do
 both inside, as they do for their users. Memory is the growth of the peak, by streams; 0 means that it fitted into
 what the imports had left free. Medians over the runs.
+
+``--others`` adds the load tools of others, installed from the package index (`benchmarks._others`); ``--page`` writes
+`docs/explanation/client-benchmark.md`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
+import shlex
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 
+from benchmarks import _others
+from benchmarks._client_page import PAGE, Figures, client_page, render
+from benchmarks._errors import summary
+from benchmarks._other_run import Tool, ToolFailedError
+from benchmarks._page import write_page
 from benchmarks._readers import READERS
 
 FIRST, GAP = 0.1, 0.02
 """Seconds to the first token and between tokens: 50 tokens a second a stream."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """One reader at one concurrency: seconds, fractions and bytes; medians over the runs."""
-
-    reader: str
-    concurrency: int
-    ttft_error_p50: float
-    ttft_error_p99: float
-    tpot_error_p50: float
-    tpot_error_p99: float
-    cpu_per_chunk: float
-    cpu_ratio: float
-    memory_per_stream: float
-    lost: float
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -61,30 +54,59 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=60, help="token chunks a stream")
     parser.add_argument("--readers", nargs="+", choices=READERS, default=list(READERS))
+    parser.add_argument("--others", action="store_true", help="beside them vLLM bench, AIPerf and GuideLLM")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--page", type=Path, nargs="?", const=PAGE, help=f"write the page (default: {PAGE.name})")
     options = parser.parse_args(arguments)
-    readers = ["bare", *(name for name in options.readers if name != "bare")]
+    tools, trouble = _others.installed() if options.others else ({}, [])
+    readers = ["bare", *(name for name in options.readers if name != "bare"), *tools]
     table: list[Figures] = []
     for concurrency in options.concurrency:
-        table += measure(readers, concurrency, options.runs, options.tokens)
+        table += measure(readers, concurrency, options.runs, options.tokens, tools, trouble)
     if options.json:
         print(json.dumps([asdict(row) for row in table], indent=1))
     else:
-        print(render(table, options.runs))
+        print("\n".join([render(table, options.runs), *trouble]))
+    if options.page is not None:
+        words = shlex.join(sys.argv[1:] if arguments is None else arguments)
+        write_page(options.page, client_page(table, options.runs, words, tools, trouble))
 
 
-def measure(readers: Sequence[str], concurrency: int, runs: int, tokens: int) -> list[Figures]:
-    """All readers at one concurrency, taking turns."""
+def measure(
+    readers: Sequence[str],
+    concurrency: int,
+    runs: int,
+    tokens: int,
+    tools: Mapping[str, Tool],
+    trouble: list[str],
+) -> list[Figures]:
+    """All readers at one concurrency, taking turns; a tool that fails adds a line to ``trouble``."""
     results: dict[str, list[dict[str, float]]] = {reader: [] for reader in readers}
     for run in range(runs):
         turn = run % len(readers)
         for reader in (*readers[turn:], *readers[:turn]):
-            results[reader].append(_one_run(reader, concurrency, tokens))
-    bare = statistics.median(result["cpu"] for result in results["bare"])
-    return [_figures(reader, concurrency, results[reader], bare) for reader in readers]
+            try:
+                results[reader].append(_one_run(reader, concurrency, tokens, tools.get(reader)))
+            except ToolFailedError as error:
+                trouble.append(f"{reader} at {concurrency} streams: {error}")
+    cpu = {name: statistics.median(one["cpu"] for one in found) for name, found in results.items() if found}
+    ours = [one["ttft_p99"] for one in results.get("ours", [])]
+    ttft = statistics.median(ours) if ours else None
+    return [
+        _figures(reader, concurrency, found, cpu["bare"], cpu.get("ours"), ttft)
+        for reader, found in results.items()
+        if found
+    ]
 
 
-def _figures(reader: str, concurrency: int, results: list[dict[str, float]], bare: float) -> Figures:
+def _figures(
+    reader: str,
+    concurrency: int,
+    results: list[dict[str, float]],
+    bare_cpu: float,
+    our_cpu: float | None,
+    our_ttft: float | None,
+) -> Figures:
     mid = {name: statistics.median(result[name] for result in results) for name in results[0]}
     return Figures(
         reader=reader,
@@ -94,19 +116,26 @@ def _figures(reader: str, concurrency: int, results: list[dict[str, float]], bar
         tpot_error_p50=mid["tpot_p50"],
         tpot_error_p99=mid["tpot_p99"],
         cpu_per_chunk=mid["cpu"],
-        cpu_ratio=mid["cpu"] / bare,
+        cpu_ratio=mid["cpu"] / bare_cpu,
+        cpu_by_ours=mid["cpu"] / our_cpu if our_cpu else None,
+        ttft_by_ours=mid["ttft_p99"] / our_ttft if our_ttft and our_ttft > 0 else None,
         memory_per_stream=mid["memory"],
         lost=mid["lost"],
+        runs=len(results),
     )
 
 
-def _one_run(reader: str, concurrency: int, tokens: int) -> dict[str, float]:
+def _one_run(reader: str, concurrency: int, tokens: int, tool: Tool | None) -> dict[str, float]:
     server_core, client_core = _cores()
     server = _python("benchmarks._server", "--first", FIRST, "--gap", GAP, "--tokens", tokens, core=server_core)
     try:
         assert server.stdout is not None
         port = int(server.stdout.readline())
         url = f"http://127.0.0.1:{port}/v1"
+        if tool is not None:
+            return _others.run_tool(
+                tool, url=url, count=concurrency, tokens=tokens, core=client_core, fetch_log=lambda: _log(port)
+            )
         client = _python("benchmarks._readers", reader, "--url", url, "--count", concurrency, core=client_core)
         output, _ = client.communicate(timeout=300)
         if client.returncode:
@@ -152,41 +181,13 @@ def _errors(report: dict[str, Any], log: dict[str, dict[str, Any]], tokens: int)
             continue
         ttft.append((got[0] - seen["started"]) - (left[0] - truth["arrived"]))
         tpot.append(abs((got[-1] - got[0]) / (left[-1] - left[0]) - 1))
-    return {
-        "ttft_p50": _percentile(ttft, 0.5),
-        "ttft_p99": _percentile(ttft, 0.99),
-        "tpot_p50": _percentile(tpot, 0.5),
-        "tpot_p99": _percentile(tpot, 0.99),
-        "cpu": report["cpu"] / (len(report["seen"]) * tokens),
-        "memory": report["memory"] / len(report["seen"]),
-        "lost": lost,
-    }
-
-
-def _percentile(values: list[float], fraction: float) -> float:
-    """Nearest rank; infinite when nothing was seen at all."""
-    if not values:
-        return math.inf
-    ordered = sorted(values)
-    return ordered[max(0, math.ceil(fraction * len(ordered)) - 1)]
-
-
-def render(table: Sequence[Figures], runs: int) -> str:
-    """The table as Markdown."""
-    lines = [
-        f"50 tokens/s a stream, all streams started together; medians of {runs} runs.",
-        "",
-        "| streams | reader | TTFT error p50 ms | p99 ms | TPOT error p50 | p99 | CPU us/chunk | against bare "
-        "| KiB/stream | lost |",
-        "|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    for row in table:
-        lines.append(
-            f"| {row.concurrency} | {row.reader} | {row.ttft_error_p50 * 1e3:.2f} | {row.ttft_error_p99 * 1e3:.2f} "
-            f"| {row.tpot_error_p50:.3%} | {row.tpot_error_p99:.3%} | {row.cpu_per_chunk * 1e6:.0f} "
-            f"| {row.cpu_ratio:.2f}x | {row.memory_per_stream / 1024:.0f} | {row.lost:.0f} |"
-        )
-    return "\n".join(lines)
+    return summary(
+        ttft,
+        tpot,
+        cpu=report["cpu"] / (len(report["seen"]) * tokens),
+        memory=report["memory"] / len(report["seen"]),
+        lost=lost,
+    )
 
 
 if __name__ == "__main__":
