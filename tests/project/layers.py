@@ -14,7 +14,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("prompt", "run", "load_run", "load_plan", "budget"),
     ("gate",),
     ("baseline", "baselines", "interop", "engines", "load"),
-    ("lab", "load_lab", "opening", "sitting", "gating", "selftest"),
+    ("lab", "load_lab", "opening", "sitting", "gating", "selftest", "examination"),
     ("report",),
     ("starting", "pipeline"),
     (
@@ -34,6 +34,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "cli_selftest",
         "cli_init",
         "cli_ci",
+        "cli_explain",
+        "cli_decide",
         "pytest_home",
         "__main__",
     ),

@@ -1,0 +1,126 @@
+"""All rules of the diagnosis in the order in which they look, and the diagnosis itself.
+
+What a general rule would say is said only of the time that no specific one has claimed. Findings are told by the time
+of a request that they explain, changes first where two sittings are compared, and doubts about the measurement before
+everything: figures of a late client or a busy host say nothing about the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from phasegate.gate.binding import MAJORITY
+from phasegate.gate.diagnose import rules_alone, rules_change, rules_load
+from phasegate.gate.diagnose.explanation import NEITHER, Case, Confidence, Explanation, Rule
+from phasegate.gate.diagnose.remedies import REMEDIES
+from phasegate.gate.diagnose.situation import Ask, Situation
+from phasegate.units import format_percent, format_seconds
+
+
+def doubtful(case: Case) -> Explanation | None:
+    """The client was late, or the engine's host was busy with something else."""
+    notes = (*case.now.client, *case.now.host)
+    if not notes:
+        return None
+    where = "the client" if case.now.client else "the engine's host"
+    return Explanation(
+        "client-or-host", "figures that move by themselves", f"{where}, not the engine", NEITHER, 0.0, "every request",
+        notes, Confidence.SURE, REMEDIES["client"], ("any change of the engine: neither phase is to blame",),
+    )  # fmt: skip
+
+
+CLIENT_OR_HOST = Rule(
+    "client-or-host",
+    "the client's own clock shows it late, or the engine's host was disturbed",
+    NEITHER,
+    "the client's health, which every run watches; the host's where it is this one",
+    doubtful,
+)
+
+RULES: tuple[Rule, ...] = (
+    CLIENT_OR_HOST,
+    rules_change.HOP_ADDED,
+    rules_change.CACHE_RESET,
+    rules_change.CACHE_LOST,
+    rules_change.PREFILL_SLOWER,
+    rules_change.DRAFTS_REJECTED,
+    rules_change.DECODE_SLOWER,
+    rules_change.COMPUTE_IN_VAIN,
+    rules_load.NO_BATCHING,
+    rules_load.QUEUEING,
+    rules_load.STALLED,
+    rules_alone.UNCACHED,
+    rules_alone.REASONING,
+    rules_alone.FAR_AWAY,
+    rules_alone.SLOW_START,
+    rules_alone.IDLE_DRAFTS,
+    rules_alone.HAND_OFF,
+    rules_alone.SLOW_STREAM,
+)
+"""Every rule: doubts, changes, load, then single requests from the specific to the general."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What takes the time.
+
+    Attributes:
+        found: what the rules found, the most important first.
+        share: where the time of the longest request goes, in one sentence; None where no request tells.
+        phase: ``prefill``, ``decode`` or ``both``: what would have to get faster for that request; None likewise.
+        missing: what was not measured and could have told more.
+    """
+
+    found: tuple[Explanation, ...]
+    share: str | None = None
+    phase: str | None = None
+    missing: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> Explanation | None:
+        """What is named first; None where nothing is slow."""
+        return self.found[0] if self.found else None
+
+
+def diagnose(now: Situation, before: Situation | None = None) -> Diagnosis:
+    """What takes the time of these requests, and with an earlier sitting what made them slower.
+
+    Pure: the same figures give the same words.
+    """
+    case = Case(now, before)
+    for rule in RULES:
+        found = rule.look(case)
+        if found is not None:
+            case = replace(case, found=(*case.found, found))
+    ranked = sorted(case.found, key=lambda one: (one.phase != NEITHER, not one.change, -one.seconds))
+    longest = now.longest
+    share, phase = _share(longest) if longest is not None else (None, None)
+    return Diagnosis(tuple(ranked), share, phase, tuple(_missing(now)))
+
+
+def _share(ask: Ask) -> tuple[str | None, str | None]:
+    """Where the time of one request goes, and the phase that takes most of it."""
+    if ask.ttft is None or ask.decode is None:
+        return None, None
+    total = ask.ttft + ask.decode
+    prefill = ask.ttft / total
+    said = (
+        f"the longest request, {ask.name}, takes {format_seconds(total)}: TTFT {format_seconds(ask.ttft)} "
+        f"({format_percent(prefill, digits=0)}), decode {format_seconds(ask.decode)} "
+        f"({format_percent(1 - prefill, digits=0)})"
+    )
+    if prefill >= MAJORITY:
+        return said, "prefill"
+    return said, "decode" if prefill <= 1 - MAJORITY else "both"
+
+
+def _missing(now: Situation) -> list[str]:
+    """What was not measured, in few words."""
+    lengths = {ask.prompt_tokens for ask in now.asks}
+    told = [
+        ("several prompt lengths (prefill told apart from a fixed delay)", len(lengths) > 1),
+        ("several users (batching and queueing)", len(now.levels) > 1),
+        ("a long prompt among streams (chunked prefill)", now.stall is not None),
+        ("a second call with the same beginning (prefix cache)", bool(now.caches) or now.repeats is not None),
+    ]
+    return [words for words, known in told if not known]

@@ -1,0 +1,152 @@
+"""Rules about several users at a time: waiting for a turn, throughput that does not grow, long prompts in the way."""
+
+from __future__ import annotations
+
+from phasegate.gate.diagnose.explanation import Case, Confidence, Explanation, Rule
+from phasegate.gate.diagnose.remedies import MORE_COMPUTE, REMEDIES
+from phasegate.gate.diagnose.rules_alone import material
+from phasegate.gate.diagnose.situation import Level
+from phasegate.gate.diagnose.thresholds import (
+    MATERIAL_SECONDS,
+    QUEUE_GROWTH,
+    STALL_GAPS,
+    STALL_SHARE,
+    WAITING_SHARE,
+)
+from phasegate.stats.laws.margins import AMORTISE_MIN
+from phasegate.units import format_percent, format_seconds
+
+
+def waited(single: Level, now: Level) -> tuple[float, str, Confidence] | None:
+    """Seconds of TTFT at a level that are waiting for a turn, how that is known, and how well.
+
+    By the server's own queue time where it tells one; else by its prefill time; else by decode's slowdown, since both
+    phases share the server's steps.
+    """
+    if now.ttft is None or single.ttft is None:
+        return None
+    if now.server_queue is not None:
+        return now.server_queue, f"the server's own queue takes {format_seconds(now.server_queue)}", Confidence.SURE
+    if now.server_prefill is not None:
+        outside = max(0.0, single.ttft - (single.server_prefill or 0.0))
+        seconds = max(0.0, now.ttft - now.server_prefill - outside)
+        return seconds, f"the server's own prefill takes {format_seconds(now.server_prefill)}", Confidence.SURE
+    slowdown = max(1.0, (now.tpot or 0.0) / single.tpot) if single.tpot else 1.0
+    explained = single.ttft * slowdown
+    how = f"steps got {slowdown:.2f} times as long, which explains {format_seconds(explained)}"
+    return max(0.0, now.ttft - explained), how, Confidence.LIKELY
+
+
+def queueing(case: Case) -> Explanation | None:
+    """Requests wait for a turn although the server does get more done with more users."""
+    found = _waiting(case)
+    if found is None or _flat(case):
+        return None
+    single, top, seconds, how, confidence = found
+    assert top.ttft is not None
+    return Explanation(
+        "queueing", "slow to start under load", "waiting for a turn", "queueing", seconds, f"{top.users:g} users",
+        (
+            f"TTFT {format_seconds(top.ttft)} with {top.users:g} users, {format_seconds(single.ttft)} with "
+            f"{single.users:g}; {how}",
+            f"{format_percent(seconds / top.ttft, digits=0)} of TTFT is waiting",
+        ),
+        confidence, REMEDIES["queueing"],
+        ("prompt caching or shorter prompts: prefill is not what takes the time",),
+    )  # fmt: skip
+
+
+def _waiting(case: Case) -> tuple[Level, Level, float, str, Confidence] | None:
+    """The lowest level, the one at which most waiting is proven, the seconds, how that is known."""
+    levels = case.now.levels
+    best = None
+    for level in levels[1:]:
+        told = waited(levels[0], level)
+        grown = (level.ttft or 0.0) - (levels[0].ttft or 0.0)
+        if told is None or grown < QUEUE_GROWTH * (levels[0].ttft or 0.0) or told[0] < WAITING_SHARE * grown:
+            continue
+        if material(told[0], level.total or level.ttft or 0.0) and (best is None or told[0] > best[2]):
+            best = (levels[0], level, *told)
+    return best
+
+
+def _flat(case: Case) -> bool:
+    rates = [level.token_rate for level in case.now.levels if level.token_rate]
+    return len(rates) >= 2 and max(rates[1:]) < AMORTISE_MIN * rates[0]
+
+
+def no_batching(case: Case) -> Explanation | None:
+    """Several users together get hardly more tokens a second than one alone."""
+    levels = [level for level in case.now.levels if level.token_rate]
+    if len(levels) < 2 or not _flat(case):
+        return None
+    first, top = levels[0], levels[-1]
+    assert first.token_rate
+    assert top.token_rate
+    evidence = [
+        f"{first.users:g} user gets {first.token_rate:,.0f} tokens/s, {top.users:g} together {top.token_rate:,.0f} "
+        f"(x {top.token_rate / first.token_rate:.2f}; x {AMORTISE_MIN:g} at least shows batching)"
+    ]
+    seconds = 0.0
+    if first.ttft is not None and top.ttft is not None:
+        seconds = max(0.0, top.ttft - first.ttft)
+        evidence.append(f"TTFT grows from {format_seconds(first.ttft)} to {format_seconds(top.ttft)} meanwhile")
+    if first.tpot and top.tpot:
+        evidence.append(f"TPOT x {top.tpot / first.tpot:.2f}: " + _how_served(top.tpot / first.tpot))
+    return Explanation(
+        "no-batching", "low throughput with many users", "requests are not answered together", "throughput", seconds,
+        f"{top.users:g} users", tuple(evidence), Confidence.SURE, REMEDIES["batching"],
+        (MORE_COMPUTE, "speculative decoding: it speeds up one stream"),
+    )  # fmt: skip
+
+
+def _how_served(slowdown: float) -> str:
+    if slowdown < AMORTISE_MIN:
+        return "requests are served one after another"
+    return "streams share the engine's time without sharing its steps"
+
+
+def stalled_streams(case: Case) -> Explanation | None:
+    """A long prompt is read in one piece while running streams stand still."""
+    one = case.now.stall
+    if one is None or one.stall < STALL_SHARE * one.alone:
+        return None
+    if one.stall < STALL_GAPS * one.usual_gap or one.stall - one.usual_gap < MATERIAL_SECONDS:
+        return None
+    size = "a long prompt" if one.prompt_tokens is None else f"a prompt of {one.prompt_tokens:,} tokens"
+    return Explanation(
+        "stalled-streams", "streams stand still now and then", f"{size} is read in one piece", "prefill",
+        one.stall - one.usual_gap, "running streams",
+        (
+            f"{size} stalls running streams for {format_seconds(one.stall)}; their usual gap is "
+            f"{format_seconds(one.usual_gap)}",
+            f"its own prefill takes {format_seconds(one.alone)}, so the stall is "
+            f"{format_percent(one.stall / one.alone, digits=0)} of it",
+        ),
+        Confidence.SURE, REMEDIES["stalls"], ("a faster decode: the streams wait for a prefill",),
+    )  # fmt: skip
+
+
+STALLED = Rule(
+    "stalled-streams",
+    f"a long prompt stalls running streams for at least {format_percent(STALL_SHARE, digits=0)} of its own prefill and "
+    f"{STALL_GAPS:g} usual gaps",
+    "prefill",
+    "a long prompt sent among running streams",
+    stalled_streams,
+)
+NO_BATCHING = Rule(
+    "no-batching",
+    f"no number of users gets {AMORTISE_MIN:g} times the tokens a second of one",
+    "throughput",
+    "two levels of load or more",
+    no_batching,
+)
+QUEUEING = Rule(
+    "queueing",
+    "TTFT at least doubles under load while throughput grows, and at least "
+    f"{format_percent(WAITING_SHARE, digits=0)} of what was added is waiting for a turn, and a fifth of the request",
+    "queueing",
+    "two levels of load or more; the server's queue or prefill time excludes other causes",
+    queueing,
+)

@@ -1,0 +1,119 @@
+"""How tokens left the engine, from when they came: full chunks, bursts of one speculative step, hand-offs.
+
+Speculative decoding lets several tokens of one step leave together, as one chunk (vLLM) or as several chunks at one
+moment (llama.cpp). The gaps between chunks then say nothing about tokens; TPOT, which counts tokens over the whole
+span, stays right, and tokens by step show how well guessing goes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from phasegate.gate.diagnose.situation import Steps
+from phasegate.timeline import Channel, Timeline, TokenEvent
+
+SAME_STEP = 0.2
+"""Chunks closer together than a fifth of TPOT left in one step: a step of its own takes at least one token's time, and
+the chunks of one step follow each other in microseconds."""
+
+LEAST_STEPS = 4
+"""Fewer steps have no usual gap."""
+
+DRAFTED, ACCEPTED = "draft_n", "draft_n_accepted"
+"""llama.cpp's counts of guessed and accepted tokens among ``timings``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The steps of one answer.
+
+    Attributes:
+        moments: when tokens left, one moment a step, seconds on the client's clock.
+        tokens: proven output tokens that streamed; None without a proven count.
+        events: token events.
+    """
+
+    moments: tuple[float, ...]
+    tokens: int | None
+    events: int
+
+    @property
+    def tokens_per_step(self) -> float | None:
+        """Tokens by step after the first, which is prefill's and yields one."""
+        if self.tokens is None or self.tokens < 2 or len(self.moments) < 2:
+            return None
+        return (self.tokens - 1) / (len(self.moments) - 1)
+
+    @property
+    def gaps(self) -> list[float]:
+        """Seconds between steps."""
+        return [later - earlier for earlier, later in zip(self.moments, self.moments[1:], strict=False)]
+
+
+def hidden_reasoning(line: Timeline) -> int:
+    """Reasoning tokens that were counted and never streamed."""
+    streamed = any(event.channel is Channel.REASONING for event in line.tokens)
+    return 0 if streamed else line.reasoning_tokens or 0
+
+
+def pace_of(line: Timeline) -> Pace:
+    """When the tokens of an answer left."""
+    tokens = None if line.output_tokens is None else line.output_tokens - hidden_reasoning(line)
+    return Pace(tuple(_moments(line.tokens, tokens)), tokens, len(line.tokens))
+
+
+def _moments(events: Sequence[TokenEvent], tokens: int | None) -> list[float]:
+    if not events:
+        return []
+    per_token = (events[-1].at - events[0].at) / max(1, (tokens or len(events)) - 1)
+    moments = [events[0].at]
+    last = events[0].at
+    for event in events[1:]:
+        if event.at - last > SAME_STEP * per_token:
+            moments.append(event.at)
+        last = event.at
+    return moments
+
+
+def second_gap(lines: Sequence[Timeline]) -> tuple[float | None, float | None]:
+    """Medians of the gap before the second step, and of all later ones; None where answers are too short."""
+    first, later = [], []
+    for line in lines:
+        gaps = pace_of(line).gaps
+        if len(gaps) >= LEAST_STEPS - 1:
+            first.append(gaps[0])
+            later += gaps[1:]
+    return (float(np.median(first)), float(np.median(later))) if first else (None, None)
+
+
+def steps_of(lines: Sequence[Timeline]) -> Steps | None:
+    """How the tokens of some answers left; None without an answer."""
+    paces = [pace_of(line) for line in lines if line.tokens]
+    if not paces:
+        return None
+    per_step = [pace.tokens_per_step for pace in paces]
+    chunks = [pace.tokens / pace.events for pace in paces if pace.tokens]
+    drafted, accepted = (_told(lines, key) for key in (DRAFTED, ACCEPTED))
+    known = [value for value in per_step if value is not None]
+    return Steps(
+        tokens_per_chunk=float(np.median(chunks)) if chunks else None,
+        tokens_per_step=float(np.median(known)) if known else None,
+        drafted=drafted,
+        accepted=accepted if drafted is not None else None,
+    )
+
+
+def _told(lines: Sequence[Timeline], key: str) -> int | None:
+    """Sum of a server's count over all answers; None where no answer has it."""
+    told = [line.server_timings.get(key) for line in lines if line.server_timings]
+    counts = [int(value) for value in told if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    return sum(counts) if counts else None
+
+
+def chunk_sizes(lines: Sequence[Timeline]) -> Counter[int]:
+    """Tokens in a chunk -> chunks, where the server proved each chunk's tokens (running usage or logprobs)."""
+    return Counter(event.tokens for line in lines for event in line.tokens if event.tokens)

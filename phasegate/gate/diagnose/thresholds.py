@@ -1,0 +1,62 @@
+"""From when a measured figure counts as a sign, each with its reason. Fractions are fractions, times are seconds."""
+
+from __future__ import annotations
+
+START_LIMIT = 0.45
+STREAM_LIMIT = 0.04
+"""What counts as slow to start (TTFT) and slow to stream (TPOT) where nobody gave an objective: the limits of MLPerf
+Inference's interactive scenario for Llama 2 70B. An objective of the user's takes their place."""
+
+MATERIAL_SHARE = 0.20
+"""A cause that explains less than a fifth of what it is a part of is not named: removing it would hardly be felt."""
+
+MATERIAL_SECONDS = 0.003
+"""Nor is one of less than 3 ms: schedulers of a shared machine take that."""
+
+CHANGED = 0.10
+"""A figure that moved by a tenth has changed: the gate's default tolerance. Whether it is more than noise is for the
+gate to say; here a change is only explained."""
+
+UNCHANGED = 0.05
+"""A figure within a twentieth has not moved: half of what counts as a change, so that nothing is both."""
+
+WAITING_SHARE = 0.5
+"""Waiting for a turn is named where it is at least half of what load added to TTFT."""
+
+QUEUE_GROWTH = 1.0
+"""TTFT under load must have at least doubled (grown by its own size) for a queue to be named: less is shared steps."""
+
+STALL_SHARE = 0.5
+"""A stall of half the long prompt's own prefill or more shows that the prompt was read in one piece."""
+
+STALL_GAPS = 5.0
+"""A stall is felt from five usual gaps on, as for the law of streams without stalls."""
+
+HANDOFF_GAPS = 3.0
+"""The gap before the second token against the usual one: a hand-off between machines is named from three times on. The
+first step after a prefill finds cold caches, but does not take three."""
+
+REASONING_SHARE = 0.5
+"""Reasoning is named where the user waits for it at least half of the time to the first answer token."""
+
+LEAST_ACCEPTANCE = 0.4
+"""Share of guessed tokens accepted below which speculation does not pay: a step then yields at most 1 / (1 - 0.4) = 1.7
+tokens however many are guessed (Leviathan, Kalman and Matias 2023, equation 1), and checking guesses costs the rest."""
+
+USUAL_ACCEPTANCE = 0.7
+"""Acceptance of a draft that fits its model, for telling what a step could yield (the same paper's table 2 has 0.5 to
+0.9)."""
+
+BANDWIDTH_BOUND = 0.6
+"""Share of the memory bandwidth from which decode runs at the hardware's limit: kernels reach 0.6 to 0.9 of the data
+sheet."""
+
+COMPUTE_BOUND = 0.4
+"""Share of the peak FLOP/s from which prefill runs at the hardware's limit: dense kernels reach 0.4 to 0.7 of the data
+sheet."""
+
+HIT_SHARE = 0.5
+"""A prefix counts as cached where half of the prompt came from the cache."""
+
+MISS_SHARE = 0.1
+"""And as not cached where less than a tenth did: what remains are the template's own tokens."""

@@ -1,0 +1,110 @@
+"""The diagnosis in few calm lines: what takes the time, what shows it, what to try, what not to."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from phasegate.gate.diagnose import Diagnosis, Explanation
+from phasegate.gate.levers import Lever, lever_line
+from phasegate.report.gate_lines import WORD_WIDTH, Line
+from phasegate.units import format_seconds
+
+SHOWN = 3
+"""Findings that a summary writes out; the rest are counted."""
+
+TRIED = 2
+"""Levers of a finding that a summary names; ``phasegate explain`` names all."""
+
+
+def diagnosis_lines(diagnosis: Diagnosis, width: int, *, full: bool = False) -> Iterator[Line]:
+    """Phase and text of every line; the phase is empty where a finding goes on.
+
+    Args:
+        diagnosis: what was found.
+        width: of the screen.
+        full: every finding with every lever, and what was not measured.
+    """
+    shown = diagnosis.found if full else diagnosis.found[:SHOWN]
+    for one in shown:
+        yield from _finding(one, width, full=full)
+    if len(diagnosis.found) > len(shown):
+        more = len(diagnosis.found) - len(shown)
+        yield "", f"and {more} more, each explaining less time; phasegate explain names them all"
+    if not diagnosis.found:
+        yield from _wrapped("nothing that was measured is slow", width)
+    if diagnosis.share is not None:
+        yield from _wrapped(diagnosis.share, width)
+    if not diagnosis.found and diagnosis.phase is not None:
+        yield from _wrapped(f"to make it faster, {lever_line(diagnosis.phase)}", width)
+    if full and diagnosis.missing:
+        yield from _wrapped(f"not measured: {'; '.join(diagnosis.missing)}", width)
+
+
+def _finding(one: Explanation, width: int, *, full: bool) -> Iterator[Line]:
+    head = f"{one.symptom}: {one.cause}{_time(one)} ({one.confidence.value})"
+    for number, text in enumerate(_texts(head, width)):
+        yield ("" if number else one.phase), text
+    for clause in one.evidence:
+        yield from _wrapped(clause, width)
+    levers = one.levers if full else one.levers[:TRIED]
+    yield from _wrapped(f"try: {'; '.join(map(lever_words, levers))}", width)
+    if one.will_not_help:
+        yield from _wrapped(f"will not help: {'; '.join(one.will_not_help)}", width)
+
+
+def _time(one: Explanation) -> str:
+    """What it explains, where that is a time."""
+    if one.seconds <= 0:
+        return ""
+    verb = "adds" if one.change else "takes"
+    return f" {verb} {format_seconds(one.seconds)} ({one.of})" if one.of else f" {verb} {format_seconds(one.seconds)}"
+
+
+def lever_words(lever: Lever) -> str:
+    """A lever with its limit."""
+    return f"{lever.name} ({lever.cannot})"
+
+
+def diagnosis_record(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The diagnosis as plain values for JSON."""
+    return {
+        "findings": [_record(one) for one in diagnosis.found],
+        "share": diagnosis.share,
+        "phase": diagnosis.phase,
+        "not_measured": list(diagnosis.missing),
+    }
+
+
+def _record(one: Explanation) -> dict[str, Any]:
+    return {
+        "rule": one.rule,
+        "symptom": one.symptom,
+        "cause": one.cause,
+        "phase": one.phase,
+        "seconds": one.seconds,
+        "of": one.of,
+        "evidence": list(one.evidence),
+        "confidence": one.confidence.value,
+        "levers": [{"name": lever.name, "cannot": lever.cannot} for lever in one.levers],
+        "will_not_help": list(one.will_not_help),
+        "change": one.change,
+    }
+
+
+def _texts(text: str, width: int) -> Sequence[str]:
+    return textwrap.wrap(text, max(40, width - WORD_WIDTH), break_on_hyphens=False)
+
+
+def _wrapped(text: str, width: int) -> Iterator[Line]:
+    for line in _texts(text, width):
+        yield "", line
+
+
+def write_diagnosis(terminal: Any, diagnosis: Diagnosis) -> None:
+    """The block at the end of a run."""
+    terminal.section("diagnosis", sep="-")
+    for word, text in diagnosis_lines(diagnosis, terminal._tw.fullwidth):
+        terminal.write(f"{word:<{WORD_WIDTH}}", **({"bold": True} if word else {}))
+        terminal.write_line(text)

@@ -1,0 +1,223 @@
+"""Every rule of the diagnosis on figures made for it: it fires there, names its phase, and is silent beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from phasegate.gate.diagnose import (
+    RULES,
+    Ask,
+    CacheCalls,
+    Confidence,
+    Level,
+    Limits,
+    Machine,
+    Repeats,
+    Rule,
+    Situation,
+    Stall,
+    Steps,
+    diagnose,
+)
+from phasegate.gate.diagnose.explanation import PHASES
+from phasegate.gate.diagnose.situation import prefill_line
+from phasegate.gate.diagnose.thresholds import START_LIMIT, STREAM_LIMIT
+
+SHORT = Ask("short", 64, 32, ttft=0.03, tpot=0.005, total=0.185, usual_gap=0.005, second_gap=0.005)
+LONG = Ask("long", 3000, 32, ttft=1.5, tpot=0.005, total=1.655, usual_gap=0.005, second_gap=0.005)
+WELL = Situation(
+    asks=(SHORT, replace(LONG, ttft=0.3, total=0.455)),
+    levels=(
+        Level(1, ttft=0.03, tpot=0.005, token_rate=170, total=0.185),
+        Level(8, ttft=0.05, tpot=0.007, token_rate=900, total=0.27),
+    ),
+    stall=Stall(stall=0.05, alone=0.3, usual_gap=0.005, prompt_tokens=3000),
+    caches=(CacheCalls("cache", 3000, 3000, first=0.3, again=0.03, control=0.3, cached_tokens=2999),),
+    repeats=Repeats(3000, 3064, early_ttft=0.03, later_ttft=0.03, early_cached=0.97, later_cached=0.97),
+)
+
+
+def rules_of(now: Situation, before: Situation | None = None) -> list[str]:
+    """Names of the rules that found something, the most important first."""
+    return [one.rule for one in diagnose(now, before).found]
+
+
+def with_asks(*asks: Ask) -> Situation:
+    """The healthy situation with other requests."""
+    return replace(WELL, asks=asks)
+
+
+def test_a_healthy_server_has_no_finding_and_is_told_its_phase() -> None:
+    """Alone and against itself; the longest request still says which phase would have to change."""
+    assert rules_of(WELL) == []
+    assert rules_of(WELL, WELL) == []
+    told = diagnose(WELL)
+    assert told.phase == "prefill"
+    assert told.share is not None
+    assert "300 ms (66 %)" in told.share
+    assert told.missing == ()
+
+
+def test_an_empty_situation_says_only_what_was_not_measured() -> None:
+    """Nothing measured is nothing found, and no phase is made up."""
+    told = diagnose(Situation())
+    assert (told.found, told.share, told.phase) == ((), None, None)
+    assert len(told.missing) == 4
+
+
+PLANTED: dict[str, tuple[Situation, Situation | None]] = {
+    "client-or-host": (replace(WELL, client=("the client was late by 80 ms",)), None),
+    "slow-start": (with_asks(SHORT, LONG), None),
+    "far-away": (with_asks(replace(SHORT, ttft=0.6, total=0.8), replace(LONG, ttft=0.75, total=0.95)), None),
+    "slow-stream": (with_asks(replace(SHORT, tpot=0.06, total=1.89)), None),
+    "long-reasoning": (with_asks(replace(SHORT, ttfo=2.0, total=2.2, reasoning_tokens=390)), None),
+    "idle-drafts": (with_asks(replace(SHORT, steps=Steps(1.0, 1.1, drafted=400, accepted=20))), None),
+    "hand-off": (with_asks(replace(SHORT, second_gap=0.045)), None),
+    "uncached-prefix": (
+        replace(WELL, caches=(CacheCalls("cache", 3000, 2900, first=0.3, again=0.3, cached_tokens=0),)),
+        None,
+    ),
+    "stalled-streams": (replace(WELL, stall=Stall(stall=0.29, alone=0.3, usual_gap=0.005)), None),
+    "no-batching": (
+        replace(
+            WELL,
+            levels=(
+                Level(1, ttft=0.03, tpot=0.005, token_rate=170),
+                Level(8, ttft=1.3, tpot=0.005, token_rate=172),
+            ),
+        ),
+        None,
+    ),
+    "queueing": (
+        replace(
+            WELL,
+            levels=(
+                Level(1, ttft=0.03, tpot=0.005, token_rate=170),
+                Level(16, ttft=0.9, tpot=0.007, token_rate=800, total=1.1),
+            ),
+        ),
+        None,
+    ),
+    "hop-added": (
+        with_asks(replace(SHORT, ttft=0.11, total=0.265), replace(WELL.asks[1], ttft=0.38, total=0.535)),
+        WELL,
+    ),
+    "cache-reset": (
+        replace(WELL, repeats=Repeats(3000, 3064, 0.3, 0.03, early_cached=0.0, later_cached=0.97)),
+        WELL,
+    ),
+    "cache-lost": (
+        replace(WELL, repeats=Repeats(3000, 3064, 0.3, 0.3, early_cached=0.0, later_cached=0.0)),
+        WELL,
+    ),
+    "prefill-slower": (
+        with_asks(replace(SHORT, ttft=0.039, total=0.194), replace(WELL.asks[1], ttft=0.4, total=0.555)),
+        WELL,
+    ),
+    "drafts-rejected": (
+        with_asks(replace(SHORT, tpot=0.009, total=0.309, steps=Steps(1.0, 1.05, 400, 20))),
+        with_asks(replace(SHORT, steps=Steps(1.0, 2.4, 100, 70))),
+    ),
+    "decode-slower": (with_asks(replace(SHORT, tpot=0.009, total=0.309)), WELL),
+    "compute-in-vain": (with_asks(SHORT, replace(WELL.asks[1], ttft=0.16, total=0.315)), WELL),
+}  # fmt: skip
+"""Rule -> figures that it must find first, and the earlier ones where it compares."""
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_finds_what_it_is_for_and_nothing_is_named_before_it(rule: Rule) -> None:
+    """First-named is the planted cause in its own phase, with figures, and with levers that know their limits."""
+    name = rule.name
+    found = diagnose(*PLANTED[name]).found
+    assert found
+    first = found[0]
+    assert (first.rule, first.phase) == (name, rule.phase)
+    assert first.phase in PHASES
+    assert first.evidence
+    assert any(figure.isdigit() for clause in first.evidence for figure in clause)
+    assert first.levers
+    assert all(lever.cannot for lever in first.levers)
+    assert first.will_not_help
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_is_silent_where_nothing_was_measured(rule: Rule) -> None:
+    """No rule takes a missing figure for a good or a bad one."""
+    assert rules_of(Situation(), Situation()) == []
+    bare = Situation(asks=(Ask("bare"),), levels=(Level(1), Level(4)))
+    assert rule.name not in rules_of(bare, bare)
+
+
+def test_specific_causes_take_their_time_from_the_general_ones() -> None:
+    """A slow start that is all repeated prefix is told once, as a cache that does not work."""
+    ask = replace(LONG, name="cache")
+    calls = CacheCalls("cache", 3000, 2900, first=1.5, again=1.5, cached_tokens=0)
+    assert rules_of(replace(WELL, asks=(SHORT, ask), caches=(calls,))) == ["uncached-prefix"]
+    some = replace(calls, shared_tokens=1000)
+    assert rules_of(replace(WELL, asks=(SHORT, ask), caches=(some,))) == ["slow-start", "uncached-prefix"]
+
+
+def test_findings_are_ranked_by_the_time_they_explain() -> None:
+    """Decode that takes 5 s comes before prefill that takes 1.5 s, and the other way round."""
+    slow = replace(LONG, name="report", prompt_tokens=64, ttft=0.03, tpot=0.05, output_tokens=100, total=5.0)
+    assert rules_of(with_asks(SHORT, LONG, slow)) == ["slow-stream", "slow-start"]
+    brief = replace(slow, output_tokens=10, total=0.48)
+    assert rules_of(with_asks(SHORT, LONG, brief)) == ["slow-start", "slow-stream"]
+
+
+def test_doubts_about_the_client_come_before_everything() -> None:
+    """Figures of a late client blame nobody first."""
+    told = diagnose(replace(with_asks(SHORT, LONG), client=("late by 80 ms",)))
+    assert [one.phase for one in told.found] == ["neither", "prefill"]
+    assert told.first is not None
+    assert "late by 80 ms" in told.first.evidence
+
+
+def test_objectives_take_the_place_of_the_limits_for_interactive_use() -> None:
+    """A generous objective silences, a strict one speaks, and both are named."""
+    slow = with_asks(SHORT, LONG)
+    assert LONG.ttft is not None
+    assert LONG.ttft > START_LIMIT
+    assert rules_of(replace(slow, limits=Limits(ttft=2.0, source="ttft:p95:2000ms"))) == []
+    told = diagnose(replace(WELL, limits=Limits(tpot=0.004, source="tpot:p95:4ms")))
+    assert told.first is not None
+    assert told.first.rule == "slow-stream"
+    assert "tpot:p95:4ms" in told.first.evidence[0]
+    assert STREAM_LIMIT == 0.04
+
+
+def test_the_servers_own_times_make_a_cause_sure() -> None:
+    """Without them, and without several lengths, reading and waiting cannot be told apart, and the word says so."""
+    alone = diagnose(with_asks(LONG)).first
+    told = diagnose(with_asks(replace(LONG, server_prefill=1.45))).first
+    assert alone is not None
+    assert told is not None
+    assert (alone.confidence, told.confidence) == (Confidence.LIKELY, Confidence.SURE)
+    assert told.seconds == 1.45
+
+
+def test_a_bandwidth_bound_decode_says_what_a_faster_gpu_would_do() -> None:
+    """At 71 % of the bandwidth, more FLOP/s will not help."""
+    slow = with_asks(replace(SHORT, tpot=0.06, total=1.89))
+    first = diagnose(replace(slow, machine=Machine(bandwidth=0.71))).first
+    assert first is not None
+    assert first.confidence is Confidence.SURE
+    assert "decode runs at the hardware's limit: 71 % of its bandwidth" in first.evidence
+    assert any("more FLOP/s" in text for text in first.will_not_help)
+
+
+def test_the_line_of_ttft_gives_back_what_it_was_made_of() -> None:
+    """A fixed part of 20 ms and 0.4 ms a token."""
+    line = prefill_line([Ask("a", 100, ttft=0.06), Ask("b", 1000, ttft=0.42), Ask("c", 2000, ttft=0.82)])
+    assert line is not None
+    assert line.fixed == pytest.approx(0.02)
+    assert line.per_token == pytest.approx(0.0004)
+    assert prefill_line([Ask("a", 100, ttft=0.06)]) is None
+
+
+def test_a_broken_rule_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the limits out of reach the planted slow start is not found: the tests above can fail."""
+    monkeypatch.setattr("phasegate.gate.diagnose.rules_alone.START_LIMIT", 100.0)
+    assert rules_of(PLANTED["slow-start"][0]) == []
