@@ -14,6 +14,8 @@ from phasegate.engines.embedded import EmbeddedEngine, client_cores
 from phasegate.engines.embedded_config import parse_config
 from phasegate.engines.host_probe import watch_host
 from phasegate.engines.identity import client_identity
+from phasegate.engines.managed.engine import ManagedEngine, ManagedSettings
+from phasegate.engines.managed.kinds import KINDS
 from phasegate.engines.profile import profile_for
 from phasegate.engines.simulator.config import SimulatorConfig, SimulatorConfigError
 from phasegate.engines.simulator.engine import SimulatorEngine
@@ -28,9 +30,11 @@ class Opening:
     Attributes:
         base_url: of a server that runs already, or None to start one.
         model: the model to ask for, or None to take the only one there is.
-        engine: ``"embedded"`` or ``"simulator"``; counts only without ``base_url``.
-        engine_model: weights of the embedded engine, or None for the generated ones.
-        engine_config: settings of the started engine as ``key=value`` words.
+        engine: ``"embedded"``, ``"simulator"`` or a managed engine; counts only without ``base_url``.
+        engine_model: weights of the started engine, or None for the generated ones.
+        engine_config: settings of the embedded engine or the simulator as ``key=value`` words.
+        engine_args: arguments of a managed engine's server, as in a shell.
+        engine_python: interpreter of the environment that a managed engine is installed in, or None to look for it.
         endpoint: endpoint of workloads that name none.
         requests: overrides the repetitions of every workload; None leaves them.
         hardware: what the user says the server runs on, or None.
@@ -43,12 +47,21 @@ class Opening:
     engine: str = "embedded"
     engine_model: str | None = None
     engine_config: str = ""
+    engine_args: str = ""
+    engine_python: str | None = None
     endpoint: str = "chat"
     requests: int | None = None
     hardware: str | None = None
     seed: int = 0
     timeout: float = 120.0
     idle_timeout: float = 60.0
+
+
+def with_settings(opening: Opening, settings: str) -> Opening:
+    """The opening of another engine of the same kind with these settings, which are arguments where it is managed."""
+    if opening.engine in KINDS:
+        return replace(opening, base_url=None, engine_args=settings)
+    return replace(opening, base_url=None, engine_config=settings)
 
 
 def opening_for_probe(args: argparse.Namespace, base_url: str | None, seed: int) -> Opening:
@@ -78,10 +91,9 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
     own_cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     engine.start()
     try:
-        if isinstance(engine, EmbeddedEngine) and client_cores():
-            # The engine has a core of its own; the client keeps off it. The simulator has none: its restarts would
-            # inherit the client's cores and share them with it.
-            os.sched_setaffinity(0, client_cores())
+        left = _cores_left(engine)
+        if left:
+            os.sched_setaffinity(0, left)
         server = engine.identity()
         yield Lab(
             engine=engine,
@@ -115,10 +127,27 @@ def check_engine(opening: Opening) -> None:
     _engine(opening)
 
 
+def _cores_left(engine: Engine) -> list[int]:
+    """The cores for the client where the engine has others of its own; empty where it stays as it is.
+
+    The simulator has none: its restarts would inherit the client's cores and share them with it.
+    """
+    if isinstance(engine, ManagedEngine):
+        return engine.client_cores
+    return client_cores() if isinstance(engine, EmbeddedEngine) else []
+
+
 def _engine(opening: Opening) -> Engine:
     """The engine, not started yet."""
     if opening.base_url:
         return AttachedEngine(opening.base_url, opening.model, os.environ.get("OPENAI_API_KEY"), opening.hardware)
+    if opening.engine in KINDS:
+        return _managed(opening)
+    if opening.engine_args or opening.engine_python:
+        raise EngineError(
+            f"--perf-engine-args and --perf-engine-python are for {', '.join(KINDS)}; "
+            f"the engine {opening.engine} takes --perf-engine-config"
+        )
     if opening.engine == "simulator":
         try:
             return SimulatorEngine(SimulatorConfig.from_words(opening.engine_config))
@@ -128,3 +157,13 @@ def _engine(opening: Opening) -> Engine:
     if opening.engine_model is not None:
         config = replace(config, model=opening.engine_model)
     return EmbeddedEngine(config)
+
+
+def _managed(opening: Opening) -> ManagedEngine:
+    if opening.engine_config:
+        raise EngineError(
+            f"--perf-engine-config is for the embedded engine and the simulator; give {opening.engine} its own "
+            "arguments with --perf-engine-args"
+        )
+    settings = ManagedSettings(opening.engine_args, opening.engine_model, opening.engine_python, opening.hardware)
+    return ManagedEngine(opening.engine, settings)

@@ -14,18 +14,35 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
     (("--perf-model",), "the model to ask for; default: the only model the server has", {"metavar": "NAME"}),
     (
         ("--perf-engine",),
-        "what to start when no URL is given: embedded (llama.cpp, the default) or simulator",
-        {"choices": ("embedded", "simulator"), "default": "embedded"},
+        "what to start when no URL is given: embedded (llama.cpp in a wheel, the default), simulator, or an engine "
+        "that is installed: llama.cpp (llama-server), vllm, sglang or transformers",
+        {
+            "choices": ("embedded", "simulator", "llama.cpp", "vllm", "sglang", "transformers"),
+            "default": "embedded",
+        },
     ),
     (
         ("--perf-engine-model",),
-        "weights of the embedded engine: generated (the default), smollm2, or the path of a GGUF file",
+        "weights of the started engine: generated (the default), smollm2 (embedded), or a path: a GGUF file for "
+        "embedded and llama.cpp, a folder for the others",
         {"metavar": "MODEL", "default": None},
     ),
     (
         ("--perf-engine-config",),
-        "settings of the started engine, as 'key=value key=value'",
+        "settings of the embedded engine or the simulator, as 'key=value key=value'",
         {"metavar": "SETTINGS", "default": ""},
+    ),
+    (
+        ("--perf-engine-args",),
+        "arguments for the server of llama.cpp, vllm, sglang or transformers, as in a shell; they come behind the "
+        "suite's own",
+        {"metavar": "ARGS", "default": ""},
+    ),
+    (
+        ("--perf-engine-python",),
+        "interpreter of the environment which that engine is installed in; default: that of the command on PATH, else "
+        "this one",
+        {"metavar": "PATH"},
     ),
     (
         ("--perf-endpoint",),
@@ -77,7 +94,7 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
     (("--perf-reference-model",), "model of the reference; default: the candidate's", {"metavar": "NAME"}),
     (
         ("--perf-reference-config",),
-        "compare with a second started engine that has these settings ('' for the defaults)",
+        "compare with a second started engine that has these settings, or these arguments ('' for the defaults)",
         {"metavar": "SETTINGS"},
     ),
     (
@@ -156,6 +173,11 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
         ("--perf-save-sessions",),
         "folder that gets this run's sessions, judged or not, as pytest-benchmark JSON",
         {"metavar": "DIR"},
+    ),
+    (
+        ("--perf-report",),
+        "write a report of the run here, also of a failed or stopped one: .html, .md, .json or .csv; repeatable",
+        {"metavar": "PATH", "action": "append", "default": None},
     ),
 )
 """Names, help and keyword arguments of every option."""

@@ -18,7 +18,7 @@ from phasegate.baseline.policy_source import read_policy
 from phasegate.engines.base import EngineError
 from phasegate.gate.policy import Policy
 from phasegate.judged import Judged, NotMeasurable
-from phasegate.opening import Opening, check_engine
+from phasegate.opening import Opening, check_engine, with_settings
 from phasegate.pytest_home import WORKLOADS, suite_home
 from phasegate.strict_yaml import SettingsError
 from phasegate.units import parse_duration
@@ -53,6 +53,8 @@ def opening_from(config: pytest.Config) -> Opening:
         engine=take("--perf-engine"),
         engine_model=take("--perf-engine-model"),
         engine_config=take("--perf-engine-config"),
+        engine_args=take("--perf-engine-args"),
+        engine_python=take("--perf-engine-python"),
         endpoint=take("--perf-endpoint"),
         requests=requests,
         hardware=take("--perf-hardware"),
@@ -172,7 +174,7 @@ class PerfState:
             model = self.config.getoption("--perf-reference-model") or self.opening.model
             return replace(self.opening, base_url=url, model=model)
         if settings is not None:
-            return replace(self.opening, base_url=None, engine_config=settings)
+            return with_settings(self.opening, settings)
         return None
 
     def keep_law(self, nodeid: str, result: LawResult) -> None:

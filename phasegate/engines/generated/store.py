@@ -46,7 +46,7 @@ def ensure_model(spec: ModelSpec, folder: Path | None = None, write: Writer | No
     path = home / spec.file_name
     try:
         home.mkdir(parents=True, exist_ok=True)
-        with _locked(path.with_suffix(".lock")):
+        with locked(path.with_suffix(".lock")):
             if not _is_whole(path):
                 _generate(spec, path, write)
     except OSError as error:
@@ -58,7 +58,8 @@ def ensure_model(spec: ModelSpec, folder: Path | None = None, write: Writer | No
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file of that name; waits for another process that has it."""
     with path.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -73,7 +74,7 @@ def _generate(spec: ModelSpec, path: Path, write: Writer) -> None:
     part = Path(name)
     try:
         write(spec, part)
-        note = {"size": part.stat().st_size, "sha256": _sha256(part)}
+        note = {"size": part.stat().st_size, "sha256": sha256_of(part)}
         _note(path).unlink(missing_ok=True)
         part.replace(path)
         # The note comes last: without it the file does not count as whole.
@@ -86,7 +87,7 @@ def _is_whole(path: Path) -> bool:
     """Whether size and SHA-256 are what the note says (0.2 s for 200 MB)."""
     try:
         note = json.loads(_note(path).read_text(encoding="utf-8"))
-        return bool(path.stat().st_size == note["size"] and _sha256(path) == note["sha256"])
+        return bool(path.stat().st_size == note["size"] and sha256_of(path) == note["sha256"])
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
@@ -95,7 +96,8 @@ def _note(path: Path) -> Path:
     return path.with_suffix(".json")
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """Digest of a file's content, in hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):
