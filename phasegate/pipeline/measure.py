@@ -59,4 +59,6 @@ def _empty(out: Path) -> None:
             (out / name).unlink(missing_ok=True)
         shutil.rmtree(out / SESSIONS, ignore_errors=True)
     except OSError as error:
-        raise PipelineError(f"results cannot be written to {out} ({error.strerror}); name another with PERF_OUT") from None
+        raise PipelineError(
+            f"results cannot be written to {out} ({error.strerror}); name another with PERF_OUT"
+        ) from None

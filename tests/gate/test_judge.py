@@ -128,11 +128,10 @@ def test_an_objective_on_one_phase_never_releases_the_other() -> None:
     assert judge(BASELINE, SAME, policy).binding["chat[in=64,out=32]"].startswith("decode binds")
 
 
-def test_the_candidate_never_decides_what_binds() -> None:
-    """A candidate whose prefill exploded would be bound by it; the baseline's decode gates, and a flip is said."""
+def test_the_candidate_never_releases_what_binds() -> None:
+    """A candidate whose prefill exploded would be bound by it; the baseline's decode gates still, and a flip is said."""
     result = judge(BASELINE, build(3, 5, {("chat", "ttft"): 100.0}, start=100), Policy())
     assert row(result, "chat", "tpot").gated
-    assert not row(result, "chat", "ttft").gated
     assert any("flipped from decode to prefill" in line for line in result.warnings)
 
 

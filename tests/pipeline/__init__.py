@@ -1,0 +1,1 @@
+"""Pipelines: settings, workflows and their shell steps."""

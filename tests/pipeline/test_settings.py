@@ -1,0 +1,40 @@
+"""Settings from the environment become pytest options, each as one word, whatever stands in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from phasegate.cli import main
+from phasegate.pipeline.settings import OPTIONS, PipelineError, read_settings
+from phasegate.pytest_options import OPTIONS as PYTEST_OPTIONS
+
+
+def test_nothing_given_means_the_defaults() -> None:
+    settings = read_settings(dict.fromkeys(OPTIONS, ""))
+    assert settings.options == ()
+    assert (settings.suite, str(settings.out), str(settings.baselines)) == ("perf_tests", "perf-results", "baselines")
+
+
+def test_every_variable_stands_for_an_option_that_exists() -> None:
+    known = {name for names, _, _ in PYTEST_OPTIONS for name in names}
+    assert set(OPTIONS.values()) <= known
+
+
+def test_a_value_stays_one_word_whatever_is_in_it() -> None:
+    settings = read_settings({"PERF_MODEL": "a b; touch /x $(id)", "PERF_ARGS": "--perf-slo 'ttft:p95:1s'"})
+    assert settings.options == ("--perf-model=a b; touch /x $(id)", "--perf-slo", "ttft:p95:1s")
+
+
+def test_an_open_quote_is_said_in_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERF_ARGS", "--perf-slo 'ttft")
+    assert main(["ci", "gate"]) == 2
+    said = capsys.readouterr().err
+    assert "PERF_ARGS" in said
+    assert said.count("\n") == 1
+
+
+def test_results_may_not_lie_in_the_suite(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match="the suite itself"):
+        read_settings({"PERF_OUT": str(tmp_path), "PERF_SUITE": str(tmp_path)})
