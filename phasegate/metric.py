@@ -85,8 +85,19 @@ def time_per_output_token(timeline: Timeline) -> float | Undefined:
     reason = _no_decode_span(timeline)
     if reason is not None:
         return Undefined(reason)
-    assert timeline.output_tokens is not None
-    return (timeline.tokens[-1].at - timeline.tokens[0].at) / (timeline.output_tokens - 1)
+    streamed = streamed_tokens(timeline)
+    assert streamed is not None
+    return (timeline.tokens[-1].at - timeline.tokens[0].at) / (streamed - 1)
+
+
+def streamed_tokens(timeline: Timeline) -> int | None:
+    """Output tokens that the token events hold: all, less the reasoning that took place unseen before them.
+
+    None without a proven count, and where unseen reasoning is not counted apart.
+    """
+    if timeline.output_tokens is None or "hidden_reasoning" not in timeline.flags:
+        return timeline.output_tokens
+    return None if timeline.reasoning_tokens is None else timeline.output_tokens - timeline.reasoning_tokens
 
 
 def _no_decode_span(timeline: Timeline) -> str | None:
@@ -96,12 +107,15 @@ def _no_decode_span(timeline: Timeline) -> str | None:
         return f"{timeline.choices} choices share one token count"
     if timeline.output_tokens is None:
         return "no proven output token count (the server sent no usage)"
-    if timeline.output_tokens < 2:
-        return f"needs 2 output tokens, got {timeline.output_tokens}"
+    streamed = streamed_tokens(timeline)
+    if streamed is None:
+        return "the model reasoned unseen, and those tokens are not counted apart"
+    if streamed < 2:
+        return f"needs 2 output tokens, got {streamed}"
     if "usage_inconsistent" in timeline.flags:
         return "the server's token count contradicts its own stream"
     if len(timeline.tokens) < 2:
-        return f"all {timeline.output_tokens} tokens came in one event"
+        return f"all {streamed} tokens came in one event"
     return None
 
 

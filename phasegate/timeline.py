@@ -19,7 +19,9 @@ class Ending(str, enum.Enum):
     EOF = "eof"
     """The body ended where HTTP says it ends."""
     INCOMPLETE = "incomplete"
-    """The peer closed, or reset, the connection inside the body or before the response."""
+    """The peer closed the connection inside the body or before the response."""
+    RESET = "reset"
+    """The peer reset it there."""
     IDLE_TIMEOUT = "idle_timeout"
     """No byte came for longer than the idle deadline."""
     TOTAL_TIMEOUT = "total_timeout"
@@ -30,6 +32,8 @@ class Ending(str, enum.Enum):
     """The client gave the request up, for example on Ctrl-C."""
     PROTOCOL = "protocol"
     """The answer was not HTTP that a client can read."""
+    WORKER_LOST = "worker_lost"
+    """The client's worker died before it had reported the request; how it went is not known."""
 
 
 class Channel(str, enum.Enum):
@@ -53,7 +57,7 @@ class Expected:
     """What the sender knew about the request; the decoder checks the answer against it.
 
     Attributes:
-        endpoint: ``"chat"`` or ``"completions"``.
+        endpoint: ``"chat"``, ``"completions"``, or ``"messages"`` (Anthropic's own); decides how the answer is read.
         max_tokens: the output limit that was sent, or None where none was.
         output_tokens: the exact number of output tokens that was forced, or None where nothing was forced.
         prompt_tokens: the exact prompt length that the workload promises, or None where unknown.
@@ -137,8 +141,8 @@ class Timeline:
     Attributes:
         status: ``"ok"``, ``"error"`` or ``"empty"`` (an answer without a single token).
         error_kind: for errors one of ``http_<status>``, ``stream_error``, ``not_streaming``, ``truncated``,
-            ``connection_lost``, ``idle_timeout``, ``total_timeout``, ``connect_failed``, ``protocol``,
-            ``cancelled``; else None.
+            ``wrong_dialect``, ``connection_lost``, ``connection_reset``, ``idle_timeout``, ``total_timeout``, ``connect_failed``, ``protocol``,
+            ``cancelled``, ``worker_lost``; else None.
         error_message: the server's or transport's own words, shortened and free of secrets.
         due, sent: as in the recording.
         connect_time: as in the recording.

@@ -34,13 +34,20 @@ class AskError(RuntimeError):
         self.answered = answered or status is not None
 
 
-def ask(url: str, *, api_key: str | None = None, body: object | None = None, seconds: float = SECONDS) -> Any:
-    """The JSON that a URL answers with; a POST when a body is given.
+def ask(
+    url: str,
+    *,
+    api_key: str | None = None,
+    body: object | None = None,
+    seconds: float = SECONDS,
+    headers: Mapping[str, str] | None = None,
+) -> Any:
+    """The JSON that a URL answers with; a POST when a body is given. ``headers`` are sent beside the usual ones.
 
     Raises:
         AskError: no answer, an error status, or no JSON.
     """
-    content, _ = _exchange(url, api_key, body, seconds)
+    content, _ = _exchange(url, api_key, body, seconds, more=headers)
     try:
         return json.loads(content) if content else None
     except ValueError:
@@ -76,10 +83,20 @@ def server_header(url: str, *, api_key: str | None = None) -> str:
 
 
 def _exchange(
-    url: str, api_key: str | None, body: object | None, seconds: float, *, any_status: bool = False
+    url: str,
+    api_key: str | None,
+    body: object | None,
+    seconds: float,
+    *,
+    any_status: bool = False,
+    more: Mapping[str, str] | None = None,
 ) -> tuple[bytes, Mapping[str, str]]:
     """Content and headers (lower case) of the answer."""
     request = _request(url, api_key, body)
+    for name, value in (more or {}).items():
+        if key_problem(value):
+            raise AskError(f"header {name}: its value holds a character that a header cannot carry")
+        request.add_header(name, value)
     try:
         with _opener(urlsplit(url).hostname).open(request, timeout=seconds) as answer:
             return answer.read(), _lower(answer.headers)

@@ -12,12 +12,16 @@ from typing import Any
 
 from phasegate.timeline import Channel, Ending, Recording, TokenEvent
 from phasegate.wire.deltas import pieces
+from phasegate.wire.foreign import CHAT, COMPLETIONS, dialect_of
 from phasegate.wire.messages import WORDLESS, clean, of_payload
 from phasegate.wire.numbers import count, readings, writable
 from phasegate.wire.sse import Event, EventParser
 from phasegate.wire.usage import Ledger, listed_tokens, reports_in
 
 DONE = "[DONE]"
+
+OWN = frozenset({CHAT, COMPLETIONS})
+"""The dialects that are read here."""
 
 BROKEN_FINISHES = frozenset({"error", "abort"})
 """Finish reasons with which engines give an answer up."""
@@ -59,14 +63,20 @@ class StreamedAnswer:
         unterminated: the last event came without its blank line.
         done_at: moment of ``[DONE]``, or None.
         error: the first error's message, or None.
+        foreign: the first other dialect that a payload spoke, or None.
+        endpoint: the endpoint whose chunks these are, by the first that held output; None without one.
+        hidden_reasoning: reasoning took place of which no text was shown, by the stream's own words.
         model, timings: as the server says.
     """
 
     __slots__ = (
         "choices",
         "done_at",
+        "endpoint",
         "error",
         "events",
+        "foreign",
+        "hidden_reasoning",
         "ledger",
         "malformed",
         "model",
@@ -86,6 +96,9 @@ class StreamedAnswer:
         self.unterminated = False
         self.done_at: float | None = None
         self.error: str | None = None
+        self.foreign: str | None = None
+        self.endpoint: str | None = None
+        self.hidden_reasoning = False
         self.model: str | None = None
         self.timings: dict[str, Any] | None = None
 
@@ -131,13 +144,13 @@ class StreamedAnswer:
         if isinstance(payload, dict):
             self._take_payload(event, payload)
         elif event.type == "error":
-            self._fail(clean(event.data))
+            self.fail(clean(event.data))
         else:
             self.malformed += 1
 
     def _take_payload(self, event: Event, payload: Mapping[str, Any]) -> None:
         if _is_error(event.type, payload):
-            self._fail(of_payload(payload))
+            self.fail(of_payload(payload))
         if self.model is None and payload.get("model") and isinstance(payload["model"], str):
             self.model = writable(payload["model"])
         found = payload.get("choices")
@@ -147,8 +160,16 @@ class StreamedAnswer:
             running = self.ledger.take(usage, on_choice=bool(choices))
         if "timings" in payload:
             self._take_timings(payload["timings"])
+        if not choices and self.foreign is None:
+            self.note_foreign(payload, OWN)
         for choice in choices:
             self._take_choice(event.at, choice, running)
+
+    def note_foreign(self, payload: Mapping[str, Any], own: frozenset[str]) -> None:
+        """Remember whose dialect a payload speaks that is not one of ``own``."""
+        dialect = dialect_of(payload)
+        if dialect not in own:
+            self.foreign = dialect
 
     def _take_choice(self, at: float, choice: Mapping[str, Any], running: int | None) -> None:
         index = count(choice.get("index")) or 0
@@ -159,17 +180,20 @@ class StreamedAnswer:
         if isinstance(reason, str) and reason:
             state.finish_reason = writable(reason)
             if reason in BROKEN_FINISHES:
-                self._fail(f"the server ended the answer with finish_reason {clean(reason)!r}")
+                self.fail(f"the server ended the answer with finish_reason {clean(reason)!r}")
         listed = listed_tokens(choice)
         self.ledger.listed += listed
         output = pieces(choice)
         if output:
+            if self.endpoint is None:
+                self.endpoint = "completions" if "text" in choice and "delta" not in choice else "chat"
             state.output_at(at)
             self.unlisted += not listed
             proven = self.ledger.proven_by(running, listed)
-            self._add(at, index, output, proven)
+            self.add(at, index, output, proven)
 
-    def _add(self, at: float, index: int, output: list[tuple[Channel, str]], proven: int | None) -> None:
+    def add(self, at: float, index: int, output: list[tuple[Channel, str]], proven: int | None) -> None:
+        """Token events of one moment; a proven count belongs to one of them only where there is but one."""
         for channel, text in output:
             self.tokens.append(TokenEvent(at, channel, writable(text), index, proven if len(output) == 1 else None))
 
@@ -181,14 +205,16 @@ class StreamedAnswer:
             if self.ledger.cached is None:
                 self.ledger.cached = count(found.get("cache_n"))
 
-    def _fail(self, message: str) -> None:
+    def fail(self, message: str) -> None:
+        """Note an error of the server; the first one stands."""
         if self.error is None:
             self.error = message or WORDLESS
 
 
-def read_stream(recording: Recording) -> StreamedAnswer:
-    """Everything the recorded body says, up to ``[DONE]``."""
-    answer = StreamedAnswer()
+def read_stream(recording: Recording, answer: StreamedAnswer | None = None) -> StreamedAnswer:
+    """Everything the recorded body says, up to its end mark; ``answer`` is an empty one of another dialect."""
+    if answer is None:
+        answer = StreamedAnswer()
     parser = EventParser()
     for read in recording.reads:
         for event in parser.feed(read.data, read.at):

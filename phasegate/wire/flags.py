@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from phasegate.timeline import Expected
+import itertools
+
+from phasegate.timeline import Channel, Expected
 from phasegate.wire.chunks import StreamedAnswer
 
 FLAGS: dict[str, str] = {
     "buffered": "All tokens came in one network read, so prefill cannot be told from decode.",
     "burst": "Some token events shared a network read, so gaps between chunks are not gaps between tokens.",
     "cached_prompt": "The server took prompt tokens from a prefix cache, so its TTFT is not that of a cold prompt.",
+    "cumulative_text": "Every chunk repeats the text so far; moments and counts are right, the joined text is not.",
+    "foreign_chunks": "Chunks of another endpoint came than was asked, or payloads of another API among them.",
+    "hidden_reasoning": "The model reasoned unseen: TTFT holds that time, TPOT is of the tokens that were streamed.",
     "malformed_event": "An event could not be read and was left out; it may have held a token.",
     "multi_token_chunks": "The server counted more tokens than token events came: some chunks hold several.",
     "n_choices": "Several choices were streamed, so one token count covers all of them.",
-    "no_done": "The stream ended in order, but without [DONE].",
+    "no_done": "The stream ended in order, but without its end mark ([DONE], or message_stop).",
     "no_finish_reason": "The stream ended with usage and [DONE], but a choice never said why it finished.",
     "osl_mismatch": "The answer has another length than was forced, by more than 5 % or 50 tokens.",
     "prompt_length_mismatch": "The server counted another prompt length than the workload promises.",
+    "split_tokens": "The server counted fewer tokens than token events came: some tokens are split over chunks.",
     "unterminated_event": "The last event came without its blank line and was read all the same.",
     "usage_inconsistent": "The server's token count contradicts its own stream; nothing is computed from it.",
     "usage_missing": "The server proved no token count, so time per output token is undefined.",
+    "wrong_content_type": "The stream came under another content type than text/event-stream.",
 }
 """Every flag, and what it means."""
 
@@ -30,10 +37,18 @@ LARGEST_STEP = 16
 """Tokens that one decoding step or streaming interval yields at most; a lone event with more was collected."""
 
 
-def flags_of(answer: StreamedAnswer, expected: Expected, status: str) -> tuple[str, ...]:
+LARGEST_SPLIT = 4
+"""Token events that one token is split into at most: a token has some four letters, and a proxy that smooths its
+stream sends them one by one. A count further below the events is not believed."""
+
+
+def flags_of(
+    answer: StreamedAnswer, expected: Expected, status: str, content_type: str | None = None
+) -> tuple[str, ...]:
     """The flags of an answer, sorted. A failed request carries only what its events show."""
     tokens, _ = answer.output_tokens()
     found = _about_arrival(answer, tokens) | _about_counts(answer, expected, tokens)
+    found |= _about_the_dialect(answer, expected, content_type)
     if status != "error":
         found |= _about_the_end(answer, expected, tokens)
     return tuple(sorted(found))
@@ -47,7 +62,7 @@ def _about_arrival(answer: StreamedAnswer, tokens: int | None) -> set[str]:
     choices = answer.choices.values()
     together = sum(choice.same_read for choice in choices)
     moments = {moment for choice in choices for moment in (choice.first_at, choice.last_at) if moment is not None}
-    lump = answer.output_events == 1 and tokens is not None and tokens > LARGEST_STEP
+    lump = answer.output_events == 1 and tokens is not None and tokens - _hidden(answer) > LARGEST_STEP
     buffered = lump or (together > 0 and len(moments) == 1)
     return _named(
         {
@@ -71,7 +86,11 @@ def _about_counts(answer: StreamedAnswer, expected: Expected, tokens: int | None
     return _named(
         {
             "multi_token_chunks": tokens is not None and tokens > events > 0,
-            "usage_inconsistent": ledger.contradicts(events) or _is_beyond_limit(tokens, expected),
+            "split_tokens": tokens is not None and 0 < tokens < events,
+            "hidden_reasoning": is_reasoning_hidden(answer),
+            "usage_inconsistent": ledger.contradicts(events)
+            or _is_beyond_limit(tokens, expected)
+            or _is_beyond_text(answer, tokens),
             "cached_prompt": (ledger.cached or 0) > expected.tolerated_cached_tokens,
             "prompt_length_mismatch": None not in (promised, ledger.prompt) and promised != ledger.prompt,
         }
@@ -94,6 +113,57 @@ def _is_beyond_limit(tokens: int | None, expected: Expected) -> bool:
     if tokens is None or expected.max_tokens is None:
         return False
     return tokens > BEYOND_LIMIT * expected.max_tokens * expected.choices + LARGEST_STEP
+
+
+def is_reasoning_hidden(answer: StreamedAnswer) -> bool:
+    """Whether the model reasoned without a word of it in the stream."""
+    if answer.hidden_reasoning:
+        return True
+    return bool(answer.ledger.reasoning) and all(event.channel is not Channel.REASONING for event in answer.tokens)
+
+
+def _hidden(answer: StreamedAnswer) -> int:
+    """Tokens of reasoning that are known to be in the count and not in the stream."""
+    return answer.ledger.reasoning or 0 if is_reasoning_hidden(answer) else 0
+
+
+def _is_beyond_text(answer: StreamedAnswer, tokens: int | None) -> bool:
+    """Whether the count and the stream cannot be of one answer: too many events for it, or too little text.
+
+    A streamed token holds a byte at least, beside the few that end a turn or open a tool call.
+    """
+    if not tokens or not answer.tokens:
+        return False
+    if answer.output_events > LARGEST_SPLIT * tokens:
+        return True
+    believed = tokens - _hidden(answer) - LARGEST_STEP
+    if answer.hidden_reasoning or believed <= len(answer.tokens):
+        return False
+    return believed > sum(len(event.text.encode()) for event in answer.tokens)
+
+
+def _about_the_dialect(answer: StreamedAnswer, expected: Expected, content_type: str | None) -> set[str]:
+    other = answer.endpoint is not None and answer.endpoint != expected.endpoint
+    return _named(
+        {
+            "cumulative_text": _is_cumulative(answer),
+            "foreign_chunks": other or answer.foreign is not None,
+            "wrong_content_type": answer.events > 0
+            and content_type is not None
+            and "event-stream" not in content_type.lower(),
+        }
+    )
+
+
+def _is_cumulative(answer: StreamedAnswer) -> bool:
+    """Whether each of three or more texts begins with the one before it and goes on."""
+    texts = (event.text for event in answer.tokens if event.channel is Channel.CONTENT and event.choice == 0)
+    grown = 0
+    for earlier, later in itertools.pairwise(texts):
+        if len(later) <= len(earlier) or not later.startswith(earlier):
+            return False
+        grown += 1
+    return grown >= 2
 
 
 def _is_off(tokens: int, expected: Expected) -> bool:

@@ -25,10 +25,14 @@ def decode(recording: Recording) -> Timeline:
 
     A token event's moment is that of the read which brought its blank line.
     """
-    answer = read_stream(recording)
+    return timeline_of(recording, read_stream(recording))
+
+
+def timeline_of(recording: Recording, answer: StreamedAnswer) -> Timeline:
+    """The timeline of an answer that was read from a recording, in whatever dialect."""
     outcome = outcome_of(recording, answer)
     expected = recording.expected
-    flags = flags_of(answer, expected, outcome.status)
+    flags = flags_of(answer, expected, outcome.status, recording.header("content-type"))
     output_tokens, source = answer.output_tokens()
     unfit = UNFIT | {"cached_prompt"} if expected.cold_prompt else UNFIT
     return Timeline(

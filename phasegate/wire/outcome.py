@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from phasegate.timeline import Ending, Recording
 from phasegate.wire.chunks import StreamedAnswer
+from phasegate.wire.foreign import dialect_of
 from phasegate.wire.messages import WORDLESS, clean, of_body, of_payload, parse
 
 ERROR_KINDS: dict[str, str] = {
@@ -17,22 +18,27 @@ ERROR_KINDS: dict[str, str] = {
     "stream_error": "The server reported an error inside an answer that began with HTTP 200.",
     "not_streaming": "The server answered with one JSON body though a stream was asked for.",
     "truncated": "The body ended properly, but the answer in it did not: no finish_reason, or no usage before [DONE].",
-    "connection_lost": "The peer closed or reset the connection inside the answer, or before it.",
+    "connection_lost": "The peer closed the connection inside the answer, or before it.",
+    "connection_reset": "The peer reset the connection inside the answer, or before it.",
     "idle_timeout": "No byte came for longer than the idle deadline.",
     "total_timeout": "The request outlived its total deadline.",
     "connect_failed": "No connection could be made.",
     "cancelled": "The client gave the request up.",
+    "wrong_dialect": "The server answered in the words of another API than was asked.",
     "protocol": "The answer was not HTTP, or not a stream of server-sent events.",
+    "worker_lost": "A worker of the client died before it had reported the request.",
 }
 """Every kind of failure, and what it means."""
 
 _KIND_OF_ENDING = {
     Ending.INCOMPLETE: "connection_lost",
+    Ending.RESET: "connection_reset",
     Ending.IDLE_TIMEOUT: "idle_timeout",
     Ending.TOTAL_TIMEOUT: "total_timeout",
     Ending.CONNECT_FAILED: "connect_failed",
     Ending.CANCELLED: "cancelled",
     Ending.PROTOCOL: "protocol",
+    Ending.WORKER_LOST: "worker_lost",
 }
 
 _FIELDS_OF_EVENTS = (b":", b"data", b"event", b"id", b"retry")
@@ -54,6 +60,8 @@ def outcome_of(recording: Recording, answer: StreamedAnswer) -> Outcome:
         return _error(f"http_{status}", words or f"HTTP {status} with an empty body")
     if answer.error is not None:
         return _error("stream_error", answer.error)
+    if answer.foreign is not None and not answer.tokens:
+        return _error("wrong_dialect", _in_words_of(answer.foreign))
     if answer.complete and (answer.done_at is not None or recording.ending is Ending.EOF):
         return Outcome("ok" if answer.tokens else "empty")
     if recording.ending is not Ending.EOF:
@@ -84,8 +92,16 @@ def _without_events(recording: Recording) -> Outcome:
         return _error("truncated", "the body was empty")
     if "event-stream" in content_type or body.startswith(_FIELDS_OF_EVENTS):
         return _error("truncated", "the body ended before the first event was complete")
+    first = parse(body.split(b"\n", 1)[0].decode("utf-8", "replace"))
+    dialect = dialect_of(first) if isinstance(first, dict) else None
+    if dialect is not None:
+        return _error("wrong_dialect", f"lines of JSON of {dialect} came, not server-sent events ({content_type})")
     start = clean(body[:200].decode("utf-8", "replace"))
     return _error("protocol", f"not a stream of server-sent events but {content_type}: {start}"[:500])
+
+
+def _in_words_of(dialect: str) -> str:
+    return f"the answer is in the words of {dialect}: is this the right address, or the right --perf-endpoint?"
 
 
 def _what_is_missing(answer: StreamedAnswer) -> str:

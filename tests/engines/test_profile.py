@@ -11,8 +11,9 @@ from phasegate.strict_yaml import SettingsError
 
 def test_the_profiles_that_ship() -> None:
     """Each is found by the name of its engine."""
-    names = {"llama.cpp", "vllm", "sglang", "transformers", "openai", "simulator", "unknown"}
-    assert {profile.name for profile in profiles()} == names
+    own = {"llama.cpp", "vllm", "sglang", "tgi", "transformers", "ollama", "tensorrt-llm", "triton", "lmdeploy"}
+    hosted = {"openai", "azure", "anthropic", "mistral", "gemini", "openrouter"}
+    assert {profile.name for profile in profiles()} == {*own, *hosted, "simulator", "unknown"}
     for profile in profiles():
         for engine in profile.engines:
             assert profile_for(ServerIdentity(engine.upper(), "1", "m")) == profile
@@ -28,13 +29,18 @@ def test_the_profiles_that_ship() -> None:
         ("openai", "completions", {"max_tokens": 64}),
         ("transformers", "chat", {"max_tokens": 64}),
         ("unknown", "chat", {"max_tokens": 64}),
+        ("tensorrt-llm", "chat", {"max_tokens": 64, "ignore_eos": True, "min_tokens": 64}),
+        ("lmdeploy", "chat", {"max_tokens": 64, "ignore_eos": True, "min_new_tokens": 64}),
+        ("azure", "chat", {"max_completion_tokens": 64}),
+        ("anthropic", "messages", {"max_tokens": 64}),
+        ("vllm", "messages", {"max_tokens": 64}),
     ],
 )
 def test_what_a_request_says_about_its_length(name: str, endpoint: str, extras: dict[str, object]) -> None:
     """The limit under its right name, and what forces it where something does."""
     profile = profile_named(name)
     assert profile.request_extras(endpoint, 64) == extras
-    assert profile.length_is_forced == (len(extras) > 1)
+    assert profile.forces_length(endpoint) == (len(extras) > 1)
 
 
 def test_a_stranger_is_asked_for_nothing_it_could_refuse() -> None:
@@ -59,7 +65,7 @@ def test_slots_are_reset_one_by_one() -> None:
         ("forse: {}", "p.yaml:3: unknown key 'forse'; did you mean 'force'?"),
         ("force: 3", "p.yaml:3: force is 3; it must be a mapping of request parameters"),
         ("limit: tokens", "p.yaml:3: limit is 'tokens'; it must be max_tokens or max_completion_tokens"),
-        ("endpoints: [talk]", "p.yaml:3: endpoints is ['talk']; it must be chat, completions or both"),
+        ("endpoints: [talk]", "p.yaml:3: endpoints is ['talk']; it must be one or more of chat, completions, messages"),
         ("cache_block: 0", "p.yaml:3: cache_block is 0; it must be a whole number from 1 on"),
         ("include_usage: 1", "p.yaml:3: include_usage is 1; it must be true or false"),
     ],
@@ -79,5 +85,5 @@ def test_a_profile_needs_a_name() -> None:
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
     """For the option that names a profile."""
-    with pytest.raises(SettingsError, match=r"unknown engine profile 'nope'; known: llama\.cpp, openai, "):
+    with pytest.raises(SettingsError, match=r"unknown engine profile 'nope'; known: anthropic, azure, "):
         profile_named("nope")
