@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
-CARRIED = HERE / "kit"
+CARRIED = HERE / "carried"
 """Where a wheel carries what a clone has at its top; see ``force-include`` in pyproject.toml."""
 
 CLONE = HERE.parents[1]
