@@ -35,8 +35,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register markers; nothing else happens until a test asks to measure."""
+    """Register markers, and check where reports go; nothing else happens until a test asks to measure."""
     config.addinivalue_line("markers", "perf: measures a server (phasegate)")
+    if config.getoption("--perf-report"):
+        from phasegate.pytest_report import register
+
+        register(config)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

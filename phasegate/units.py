@@ -62,6 +62,12 @@ def format_span(middle: float, low: float, high: float) -> str:
     return f"{shown[0]} [{shown[1]}, {shown[2]}] {unit}"
 
 
+def axis_unit(largest: float) -> tuple[float, str]:
+    """Factor and unit for the axis of a chart whose largest value is so many seconds: ``(1000.0, "ms")``."""
+    factor, unit, _ = _scale(largest)
+    return factor, unit
+
+
 def _scale(seconds: float) -> tuple[float, str, int]:
     """Factor, unit and digits that show a span with about three significant digits."""
     size = abs(seconds)

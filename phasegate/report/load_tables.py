@@ -99,10 +99,25 @@ def level_notes(runs: Sequence[LevelRun]) -> list[str]:
     lines = []
     for run in runs:
         lines += [f"{run.name}: failed: {count} x {kind}" for kind, count in run.failures().items()]
+        lines += _infinite_note(run)
+        lines += [f"{run.name}: remarked: {count} x {flag}" for flag, count in run.remarks().items()]
         lines += [f"{run.name}: INVALID: {run.missed}"] if run.missed else []
         lines += [f"{run.name}: PARTIAL: stopped after {run.sent} requests"] if run.partial else []
         lines += [f"{run.name}: note: {note}" for note in run.notes]
     return lines
+
+
+def _infinite_note(run: LevelRun) -> list[str]:
+    """How many requests the percentiles of each latency count as infinite, where there are any."""
+    without = {name: run.without(name.lower()) for name in ("TTFT", "TPOT", "E2EL")}
+    said = ", ".join(f"{count} in {name}" for name, count in without.items() if count)
+    if not said:
+        return []
+    if len(set(without.values())) == 1:
+        said = f"{without['TTFT']} of {run.sent} requests count as infinite in TTFT, TPOT and the total"
+    else:
+        said = f"of {run.sent} requests count as infinite: {said.replace('E2EL', 'the total')}"
+    return [f"{run.name}: {said}"]
 
 
 def batching_lines(runs: Sequence[LevelRun]) -> list[str]:

@@ -10,8 +10,9 @@ from rich import box
 from rich.table import Table
 
 from phasegate.report.gate_lines import WORD_WIDTH, gate_lines
-from phasegate.report.lab_tables import COLUMNS, Row, attribution, cache_lines, rows_of, show_interval
+from phasegate.report.lab_tables import COLUMNS, Row, rows_of, show_interval
 from phasegate.report.load_tables import load_lines, objective_lines
+from phasegate.report.run_words import reading_order, remarks, said, title
 from phasegate.report.table_text import render_table
 from phasegate.run import WorkloadRun
 
@@ -33,7 +34,7 @@ def write_summary(
     width, colour = terminal._tw.fullwidth, terminal.hasmarkup
     for line in heading(lab):
         terminal.write_line(line)
-    for run in sorted(lab.runs.values(), key=_reading_order):
+    for run in sorted(lab.runs.values(), key=reading_order):
         terminal.write_line("")
         for line in run_lines(run, width, colour=colour):
             terminal.write_line(line)
@@ -76,12 +77,6 @@ def write_gate(terminal: Any, gate: Any) -> None:
         terminal.write_line(line)
 
 
-def _reading_order(run: WorkloadRun) -> tuple[bool, bool, str]:
-    """Prompt lengths, then output lengths, then what caching does to them."""
-    workload = run.workload
-    return workload.prefix != "unique", len(workload.input_tokens) == 1, workload.name
-
-
 def heading(lab: Lab) -> Iterator[str]:
     """What was measured, from where, and what would repeat it."""
     yield f"server   {lab.server.describe()}"
@@ -97,23 +92,9 @@ def heading(lab: Lab) -> Iterator[str]:
 def run_lines(run: WorkloadRun, width: int, *, colour: bool) -> list[str]:
     """The table of one workload (medians with 95 % intervals) and the line of attribution below it."""
     rows = rows_of(run)
-    lines = textwrap.wrap(_title(run, rows), width)
+    lines = textwrap.wrap(title(run, rows), width)
     lines += render_table(_table(run, rows), width, colour=colour)
-    if run.workload.prefix != "unique":
-        lines += cache_lines(rows)
-    else:
-        lines += [said for axis in _axes(run) if (said := attribution(rows, axis)) is not None]
-    if run.partial:
-        lines.append(f"PARTIAL: stopped after {len(run.measured)} requests")
-    lines += [f"failed: {count} x {kind}" for kind, count in run.failures().items()]
-    lines += [f"unfit for a sample: {count} x {reason}" for reason, count in run.unfit().items()]
-    lines += [f"note: {note}" for note in run.notes]
-    return lines
-
-
-def _axes(run: WorkloadRun) -> list[str]:
-    axes = (("prompt", run.workload.input_tokens), ("output", run.workload.output_tokens))
-    return [name for name, levels in axes if len(levels) > 1]
+    return [*lines, *said(run, rows), *remarks(run)]
 
 
 def _table(run: WorkloadRun, rows: list[Row]) -> Table:
@@ -131,18 +112,6 @@ def _table(run: WorkloadRun, rows: list[Row]) -> Table:
     for row in rows:
         table.add_row(*(show(row) for _, show in leading), *(show_interval(value) for value in row.values))
     return table
-
-
-def _title(run: WorkloadRun, rows: list[Row]) -> str:
-    """Name, what was asked, and what the table's lengths leave out."""
-    fixed = [
-        f"{name} {levels[0]} tokens"
-        for name, levels in (("prompt", run.workload.input_tokens), ("output", run.workload.output_tokens))
-        if len(levels) == 1
-    ]
-    fewest, most = min(row.requests for row in rows), max(row.requests for row in rows)
-    count = f"{most} requests each" if fewest == most else f"{fewest} to {most} requests each"
-    return f"{run.workload.name} ({', '.join([*fixed, count])})"
 
 
 def law_lines(laws: list[tuple[str, LawResult]], width: int) -> Iterator[tuple[str, str]]:

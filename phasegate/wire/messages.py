@@ -33,10 +33,15 @@ _SECRETS = (
 def clean(text: str) -> str:
     """The text on one line, at most `LONGEST` characters, with everything that looks like a key hidden."""
     line = " ".join(text[: 20 * LONGEST].split())
-    line = "".join(mark if mark.isprintable() else "\ufffd" for mark in line)
-    for pattern in _SECRETS:
-        line = pattern.sub(rf"\g<1>{HIDDEN}", line)
+    line = without_secrets("".join(mark if mark.isprintable() else "\ufffd" for mark in line))
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+
+
+def without_secrets(text: str) -> str:
+    """The text with everything that looks like a key hidden."""
+    for pattern in _SECRETS:
+        text = pattern.sub(rf"\g<1>{HIDDEN}", text)
+    return text
 
 
 def parse(text: str) -> Any:

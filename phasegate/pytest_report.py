@@ -1,0 +1,187 @@
+"""``--perf-report`` inside a pytest run: listens to how tests end, and writes the reports when the last one has.
+
+It is registered only where a report was asked for, so a run without one pays nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from phasegate.report.files import ReportPathError, check_path, write_report
+
+if TYPE_CHECKING:
+    from phasegate.pytest_state import PerfState
+    from phasegate.report.document.build import Finished
+    from phasegate.report.document.model import Document
+
+OPTION = "--perf-report"
+
+NOT_MEASURED = 15
+
+
+class ReportPlugin:
+    """Collects how the tests of one run end and writes its reports.
+
+    Attributes:
+        document: what was written, once the run has ended.
+    """
+
+    def __init__(self, config: pytest.Config, paths: Sequence[str]) -> None:
+        self._config = config
+        self._paths = [Path(path).absolute() for path in paths]
+        self._outcomes: Counter[str] = Counter()
+        self._failures: list[tuple[str, str, str]] = []
+        self._interrupted = False
+        self._started = monotonic()
+        self._said: list[tuple[str, bool]] = []
+        self.document: Document | None = None
+        for path in self._paths:
+            check_path(path, OPTION)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count how each test ended, and keep what failed ones said."""
+        if report.when == "call" or (report.when == "setup" and not report.passed) or report.failed:
+            word = getattr(report, "perf_word", None)
+            self._outcomes[word.lower() if word else report.outcome] += 1
+        if report.failed:
+            word = str(getattr(report, "perf_word", "FAIL"))
+            self._failures.append((report.nodeid, word, _message(report, word)))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file that could not be read is a failure as well."""
+        if report.failed:
+            self._failures.append((report.nodeid, "FAIL", _last_line(report.longreprtext)))
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Called for Ctrl-C, and for a run that has nothing to measure."""
+        if getattr(excinfo.value, "returncode", None) == NOT_MEASURED:
+            self._failures.append(("the run", "NOT_MEASURED", str(excinfo.value)))
+        else:
+            self._interrupted = True
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write every report; a report that cannot be written is said and changes no verdict."""
+        from phasegate.report.document.build import build
+
+        self.document = build(self._finished(session))
+        for path in self._paths:
+            try:
+                write_report(self.document, path)
+            except ReportPathError as error:
+                self._said.append((f"no report: {error}", False))
+            else:
+                self._said.append((f"report: {path}", True))
+        if session.exitstatus == NOT_MEASURED and self._interrupted_early():
+            self._tell()
+
+    def _interrupted_early(self) -> bool:
+        """pytest writes no summary for a run that ended with a status of ours."""
+        return any(word == "NOT_MEASURED" for _, word, _ in self._failures)
+
+    def _tell(self) -> None:
+        terminal: Any = self._config.pluginmanager.get_plugin("terminalreporter")
+        for line, good in self._said if terminal is not None else ():
+            terminal.write_line(line, **({} if good else {"red": True}))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self) -> None:
+        """Say where the reports are."""
+        self._tell()
+
+    def _finished(self, session: pytest.Session) -> Finished:
+        from phasegate.plugin import STATE
+        from phasegate.report.document.build import Finished
+        from phasegate.report.document.model import Failure
+
+        state = session.config.stash.get(STATE, None)
+        common: dict[str, Any] = {
+            "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "exit_status": int(session.exitstatus),
+            "failures": [Failure(*one) for one in self._failures],
+            "outcomes": dict(self._outcomes),
+            "interrupted": self._interrupted,
+            "duration": monotonic() - self._started,
+            "commands": self._commands(state),
+            "secrets": _secrets(),
+        }
+        return Finished(**common) if state is None else Finished(**common, **_of_state(state))
+
+    def _commands(self, state: PerfState | None) -> list[str]:
+        """What was typed, made repeatable: with its seed, and with the address that the environment gave."""
+        words = ["pytest", *map(str, self._config.invocation_params.args)]
+        if state is not None and self._config.getoption("--perf-seed") is None:
+            words += ["--perf-seed", str(state.opening.seed)]
+        typed = shlex.join(words)
+        url = os.environ.get("OPENAI_BASE_URL")
+        if url and not self._config.getoption("--perf-base-url"):
+            typed = f"OPENAI_BASE_URL={shlex.quote(url)} {typed}"
+        results = [path for path in self._paths if path.suffix.lower() == ".json"]
+        return [typed, *(f"phasegate report {shlex.quote(path.name)} -o report.html" for path in results[:1])]
+
+
+def _secrets() -> list[str]:
+    """Values of the environment that must not appear: the key of this run, and whatever else is long and named so."""
+    names = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+    found = [value for name, value in os.environ.items() if name.upper().endswith(names) and len(value) >= LONG]
+    return [os.environ.get("OPENAI_API_KEY", ""), *found]
+
+
+LONG = 12
+"""Shorter values of the environment are often plain words, which a report may need."""
+
+
+def _of_state(state: PerfState) -> dict[str, Any]:
+    """What the state of a run knows, in the words of `Finished`."""
+    gate, load = state.gate, state.load
+    gated = gate.gated if gate is not None else None
+    return {
+        "lab": state.lab,
+        "laws": state.laws,
+        "invalid": state.invalid,
+        "policy": state.policy,
+        "result": gated.result if gated is not None else None,
+        "baseline": gated.baseline if gated is not None else (),
+        "candidate": gated.candidate if gated is not None else tuple(gate.updates if gate is not None else ()),
+        "paired": state.reference_opening() is not None,
+        "load": load.load if load is not None else None,
+        "objectives": state.load_options.objectives,
+        "judged": load.judged if load is not None else (),
+        "remarks": tuple(gate.said) if gate is not None else (),
+    }
+
+
+def _message(report: pytest.TestReport, word: str) -> str:
+    """What a failed test said, without its word and without a traceback."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = str(crash.message) if crash is not None else report.longreprtext
+    first = next((line for line in text.splitlines() if line.strip()), "failed without a word")
+    return first.removeprefix("Judged: ").removeprefix(f"{word}: ")
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "could not be collected")
+
+
+def register(config: pytest.Config) -> None:
+    """Listen where reports were asked for.
+
+    Raises:
+        pytest.UsageError: a report could not be written later.
+    """
+    paths = config.getoption(OPTION)
+    if not paths:
+        return
+    try:
+        config.pluginmanager.register(ReportPlugin(config, paths), "phasegate-report")
+    except ReportPathError as error:
+        raise pytest.UsageError(str(error)) from None

@@ -1,0 +1,143 @@
+"""A document as short Markdown: fits a pull-request comment or a job summary, the answer first, tables folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from phasegate.report.document.model import Document, Gate, Row, tone_of
+from phasegate.report.document.words import change, interval, metric_name, plural, value
+from phasegate.units import format_percent
+
+MARKS = {"good": "✅", "bad": "❌", "open": "❔", "broken": "⚠️"}
+
+LONGEST = 60_000
+"""Characters: a comment on GitHub may have 65,536."""
+
+MOST_ROWS = 25
+"""Rows of a table before the rest is only counted."""
+
+
+def render_markdown(document: Document) -> str:
+    """The document as Markdown, cut where a comment would not hold it."""
+    text = "\n".join(_lines(document)).strip() + "\n"
+    if len(text) <= LONGEST:
+        return text
+    return text[:LONGEST].rsplit("\n", 1)[0] + "\n\n(cut: the HTML report has the rest)\n"
+
+
+def _lines(document: Document) -> Iterator[str]:
+    head = document.headline
+    yield f"## {MARKS[tone_of(head.verdict)]} {head.verdict}: {_safe(head.title)}"
+    yield ""
+    yield "| | |"
+    yield "|---|---|"
+    for name, said in (
+        ("Phase", head.phase or ""),
+        ("How much", head.how_much),
+        ("How sure", head.how_sure),
+        ("What to do", "<br>".join(_cell(one) for one in head.what_to_do)),
+        ("Also", "; ".join(head.also)),
+    ):
+        if said:
+            yield f"| **{name}** | {said if name == 'What to do' else _cell(said)} |"
+    yield ""
+    if document.gate is not None and document.gate.rows:
+        yield from _gate(document.gate)
+    yield from _objectives(document)
+    yield from _laws(document)
+    yield from _failures(document)
+    yield from _foot(document)
+
+
+def _gate(gate: Gate) -> Iterator[str]:
+    gated = [row for row in gate.rows if row.gated]
+    if gated:
+        yield from _table(gated)
+    for line in gate.attributions[:3]:
+        yield f"- {_safe(line)}"
+    if gate.attributions:
+        yield ""
+    informing = [row for row in gate.rows if not row.gated]
+    if informing:
+        yield f"<details><summary>{plural(len(informing), 'comparison')} that only inform</summary>"
+        yield ""
+        yield from _table(informing)
+        yield "</details>"
+        yield ""
+
+
+def _table(rows: Sequence[Row]) -> Iterator[str]:
+    yield "| | workload | metric | baseline | now | change | 95 % interval | accepted | verdict |"
+    yield "|---|---|---|--:|--:|--:|--:|--:|---|"
+    for row in rows[:MOST_ROWS]:
+        cells = (
+            MARKS[tone_of(row.verdict)], f"`{row.workload}`", metric_name(row.metric), value(row, before=True),
+            value(row), change(row), interval(row), format_percent(row.tolerance), row.verdict,
+        )  # fmt: skip
+        yield f"| {' | '.join(_cell(one) for one in cells)} |"
+    if len(rows) > MOST_ROWS:
+        yield ""
+        yield f"and {len(rows) - MOST_ROWS} more"
+    yield ""
+
+
+def _objectives(document: Document) -> Iterator[str]:
+    load = document.load
+    if load is None or not (load.objectives or load.limits):
+        return
+    if load.objectives:
+        yield "| | objective | level | missed | promised | verdict |"
+        yield "|---|---|--:|--:|--:|---|"
+        for one in load.objectives[:MOST_ROWS]:
+            missed = format_percent(one.missed)
+            yield (
+                f"| {MARKS[tone_of(one.verdict)]} | `{one.objective}` | {one.level:g} | {missed} | "
+                f"at most {format_percent(1 - one.percentile / 100)} | {one.verdict} |"
+            )
+        yield ""
+    for limit in load.limits:
+        yield f"- {_safe(limit.text)}{f'; cause: {limit.cause}' if limit.cause else ''}"
+    if load.limits:
+        yield ""
+
+
+def _laws(document: Document) -> Iterator[str]:
+    if not document.laws:
+        return
+    broken = [law for law in document.laws if law.outcome != "PASS"]
+    yield f"{len(document.laws) - len(broken)} of {plural(len(document.laws), 'law')} of the phases hold."
+    yield from (
+        f"- {MARKS[tone_of(law.outcome)]} {law.outcome}: {_safe(law.law)}: {_safe(law.reason)}" for law in broken
+    )
+    yield ""
+
+
+def _failures(document: Document) -> Iterator[str]:
+    validity = document.validity
+    said = list(validity.invalid)
+    said += [f"{one.test}: {one.message}" for one in validity.failures if one.word == "FAIL" and not document.laws]
+    for line in said[:10]:
+        yield f"- ⚠️ {_safe(line)}"
+    if said:
+        yield ""
+
+
+def _foot(document: Document) -> Iterator[str]:
+    server = document.environment.server
+    parts = [f"{name} {server[name]}" for name in ("engine", "version", "model", "hardware") if name in server]
+    if document.gate is not None and document.gate.expected:
+        parts.append(f"compared {document.gate.compared} of {document.gate.expected}")
+    for command in document.reproduce.commands[:1]:
+        yield f"Repeat with `{command}`"
+        yield ""
+    yield f"<sub>phasegate {document.phasegate}, {document.created}{''.join(f'; {_safe(one)}' for one in parts)}</sub>"
+
+
+def _safe(text: str) -> str:
+    """Text that stays text: no tags, no line breaks."""
+    return " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _cell(text: str) -> str:
+    """Text in a table: as `_safe`, and a bar does not end the cell."""
+    return _safe(text).replace("|", "\\|")

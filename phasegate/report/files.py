@@ -1,0 +1,104 @@
+"""Reports as files: the format by the suffix, checked before anything is measured, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from phasegate.report.document.model import Document
+
+
+class ReportPathError(ValueError):
+    """A report that could not be written. The message is one line naming the path and the remedy."""
+
+
+def _html(document: Document) -> str:
+    from phasegate.report.html.page import render_html
+
+    return render_html(document)
+
+
+def _markdown(document: Document) -> str:
+    from phasegate.report.as_markdown import render_markdown
+
+    return render_markdown(document)
+
+
+def _json(document: Document) -> str:
+    from phasegate.report.document.codec import to_json
+
+    return to_json(document)
+
+
+def _csv(document: Document) -> str:
+    from phasegate.report.as_csv import render_csv
+
+    return render_csv(document)
+
+
+FORMATS: dict[str, Callable[[Document], str]] = {".html": _html, ".md": _markdown, ".json": _json, ".csv": _csv}
+"""Suffix -> how a document is written."""
+
+
+def check_path(path: Path, source: str) -> None:
+    """Refuse a report that could not be written later.
+
+    Args:
+        path: where it shall go.
+        source: the option, for the message.
+
+    Raises:
+        ReportPathError: the suffix is unknown, the folder is missing or not writable, or jinja2 is missing for HTML.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise ReportPathError(f"{source} {path}: the suffix says the format; use one of {', '.join(FORMATS)}")
+    if path.is_dir():
+        raise ReportPathError(f"{source} {path}: is a folder; name a file in it")
+    folder = path.parent
+    if not folder.is_dir():
+        raise ReportPathError(f"{source} {path}: the folder {folder} does not exist; make it first")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ReportPathError(f"{source} {path}: the folder {folder} cannot be written to")
+    if path.suffix.lower() == ".html":
+        _check_html(f"{source} {path}")
+
+
+def _check_html(what: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec("jinja2") is None:
+        raise ReportPathError(f"{what}: HTML needs jinja2: pip install 'phasegate[report]' (.md, .json, .csv do not)")
+
+
+def write_report(document: Document, path: Path) -> None:
+    """Write a document in the format of the path's suffix; the old file stays until the new one is whole.
+
+    Raises:
+        ReportPathError: the suffix is unknown, or the disk refused.
+    """
+    render = FORMATS.get(path.suffix.lower())
+    if render is None:
+        raise ReportPathError(f"{path}: the suffix says the format; use one of {', '.join(FORMATS)}")
+    write_text(path, render(document))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all, beside its place and then renamed.
+
+    Raises:
+        ReportPathError: the disk refused.
+    """
+    part = None
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        part = Path(name)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        part.chmod(0o644)
+        part.replace(path)
+    except OSError as error:
+        if part is not None:
+            part.unlink(missing_ok=True)
+        raise ReportPathError(f"{path}: cannot be written: {error.strerror or error}") from None
