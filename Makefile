@@ -6,11 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help perf test test-slow lint lint-workflows types unit format planted clean
+.PHONY: help perf test test-slow test-engines lint lint-workflows types unit format planted clean
 
 help:
 	@echo "make perf    measure the embedded engine phase by phase (starts it by itself)"
 	@echo "make test    lint, types and the library's own tests"
+	@echo "make test-engines  install vLLM, SGLang, Transformers and llama.cpp and measure each (gigabytes, most of an hour)"
 	@echo "make format  format the code"
 	@echo "make planted plant regressions into the embedded engine and see which are caught (more than half an hour)"
 
@@ -39,6 +40,12 @@ unit: $(STAMP)
 
 test-slow: $(STAMP)
 	"$(BIN)/python" -m pytest tests -m slow $(TEST_ARGS)
+
+# ENGINES="vllm sglang" takes only those. The page is written whatever the tests say of it.
+test-engines: $(STAMP)
+	"$(BIN)/python" -m benchmarks.engine_envs $(ENGINES) || true
+	PHASEGATE_TEST_ENGINES="$(ENGINES)" "$(BIN)/python" -m pytest tests/real_engines -m real_engine $(TEST_ARGS); \
+	status=$$?; "$(BIN)/python" -m benchmarks.engine_runs --page-only; exit $$status
 
 format: $(STAMP)
 	"$(BIN)/python" -m ruff check --fix .
