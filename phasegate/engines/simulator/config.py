@@ -24,7 +24,7 @@ line, which everybody on a machine can read."""
 
 IDENTIFYING = (
     "speed template_tokens context_limit batching chunked_prefill step_token_budget max_sequences kv_capacity_tokens "
-    "full_kv cache cache_block_tokens draft_tokens"
+    "full_kv cache cache_block_tokens draft_tokens disaggregated"
 ).split()
 """Settings that an operator chooses and that belong to the engine's identity. Costs, factors, noise and faults do not:
 they stand for what another version of the same engine, or chance, would change."""
@@ -72,6 +72,15 @@ class Speculation(str, enum.Enum):
     """One event each, at the same moment."""
 
 
+class Reasoning(str, enum.Enum):
+    """What becomes of the reasoning before an answer."""
+
+    STREAMED = "streamed"
+    """It is sent as ``reasoning_content``."""
+    HIDDEN = "hidden"
+    """Nothing is sent until the answer begins; only ``usage`` counts it."""
+
+
 @dataclass(frozen=True, slots=True)
 class SimulatorConfig:
     """Settings of one simulated engine.
@@ -108,6 +117,11 @@ class SimulatorConfig:
         draft_acceptance: chance of each guess being right, given that those before it were.
         draft_seconds: cost of one step for each guessed token of each decoding request.
         speculation: see `Speculation`.
+        disaggregated: prompts are read by one pool of servers and answers written by another (see `pools`).
+        handoff_seconds: how long the KV cache takes from the first pool to the second.
+        reasoning_tokens: how many of an answer's first tokens are reasoning; chat only.
+        reasoning: see `Reasoning`.
+        report_timings: end every stream with the server's own times and draft counts, as llama.cpp does.
         prefill_cv, decode_cv: coefficient of variation between the requests of a session, per phase.
         step_cv: coefficient of variation between steps.
         session_prefill_cv, session_decode_cv: coefficient of variation between sessions, per phase.
@@ -155,6 +169,11 @@ class SimulatorConfig:
     draft_acceptance: float = 0.7
     draft_seconds: float = 0.0005
     speculation: Speculation = Speculation.CHUNK
+    disaggregated: bool = False
+    handoff_seconds: float = 0.0
+    reasoning_tokens: int = 0
+    reasoning: Reasoning = Reasoning.STREAMED
+    report_timings: bool = False
     prefill_cv: float = 0.0
     decode_cv: float = 0.0
     step_cv: float = 0.0
@@ -316,6 +335,7 @@ _ENUMS: Mapping[str, type[enum.Enum]] = {
     "full_kv": FullKv,
     "cache": CacheMode,
     "speculation": Speculation,
+    "reasoning": Reasoning,
 }
 
 
@@ -323,15 +343,15 @@ _CHECKS_BY_KIND: tuple[tuple[checks.Check, str], ...] = (
     (
         checks.NOT_NEGATIVE,
         "kv_seconds_per_token sequence_seconds attention_seconds_per_token_pair request_overhead_seconds "
-        "network_seconds network_jitter_seconds draft_seconds prefill_cv decode_cv step_cv session_prefill_cv "
-        "session_decode_cv tpot_growth_seconds pause_seconds stall_seconds",
+        "network_seconds network_jitter_seconds draft_seconds handoff_seconds prefill_cv decode_cv step_cv "
+        "session_prefill_cv session_decode_cv tpot_growth_seconds pause_seconds stall_seconds",
     ),
     (
         checks.POSITIVE,
         "speed step_seconds prefill_tokens_per_second cache_slower_factor bad_session_factor prefill_factor "
         "decode_factor",
     ),
-    (checks.COUNT, "seed session template_tokens draft_tokens pause_at_token stall_every_tokens"),
+    (checks.COUNT, "seed session template_tokens draft_tokens reasoning_tokens pause_at_token stall_every_tokens"),
     (
         checks.SIZE,
         "context_limit default_max_tokens step_token_budget max_sequences kv_capacity_tokens cache_block_tokens "
@@ -346,6 +366,8 @@ _CHECKS: Mapping[str, checks.Check] = {
     "drift_per_request": checks.NUMBER,
     "ttft_constant_seconds": checks.OPTIONAL,
     "chunked_prefill": checks.SWITCH,
+    "disaggregated": checks.SWITCH,
+    "report_timings": checks.SWITCH,
     "model": checks.NAME,
     "faults": (lambda value: isinstance(value, tuple), "a list of rules"),
 }

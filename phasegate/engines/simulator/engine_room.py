@@ -86,17 +86,17 @@ class EngineRoom:
         if known is None:
             return
         delivery, course = known
-        if departure.first == 0:
+        if departure.first == 0 or departure.last:
             self._note(delivery, course)
         delivery.deliver(departure, planned)
         if departure.last:
-            self._note(delivery, course)
             del self._deliveries[departure.number]
 
     def _note(self, delivery: Delivery, course: Course) -> None:
         """Write the engine's own moments into the truth."""
         truth = delivery.truth
         truth.cached_tokens, truth.preemptions = course.cached_tokens, course.preemptions
+        truth.drafted, truth.accepted = course.drafted, course.accepted
         truth.queued = self.clock.real(course.queued_at)
         for name in ("prefill_start", "prefill_end"):
             moment = getattr(course, name)

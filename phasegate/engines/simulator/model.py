@@ -73,6 +73,7 @@ class Course:
         prefill_end: when its prompt was first complete; None before.
         cached_tokens: prompt tokens that the prefix cache held.
         preemptions: how often it was thrown out of the KV memory.
+        drafted, accepted: tokens guessed ahead for it, and those that were right.
     """
 
     queued_at: float
@@ -80,16 +81,19 @@ class Course:
     prefill_end: float | None = None
     cached_tokens: int = 0
     preemptions: int = 0
+    drafted: int = 0
+    accepted: int = 0
 
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """A request while the engine works on it."""
+    """A request while the engine works on it; it cannot begin before ``ready_at``."""
 
     arrival: Arrival
     course: Course
     effect: RequestEffect
     rng: Random
+    ready_at: float
     prefilled: int = 0
     written: int = 0
     recomputed: int = 0
@@ -128,8 +132,14 @@ class Job:
 
 
 @dataclass(slots=True)
-class _Step:
-    """One turn of the loop: which prompts advance by how much, who decodes, when it ends."""
+class Step:
+    """One turn of the loop.
+
+    Attributes:
+        end: when it ends.
+        prefill: which prompts advance by how many tokens.
+        decode: who gets a token.
+    """
 
     end: float
     prefill: list[tuple[Job, int]]
@@ -145,7 +155,7 @@ class Scheduler:
         self._session = session
         self._waiting: deque[Job] = deque()
         self._running: list[Job] = []
-        self._step: _Step | None = None
+        self._step: Step | None = None
         self._clock = 0.0
         self._steps = 0
 
@@ -171,7 +181,7 @@ class Scheduler:
         course = Course(queued_at=arrival.at + overhead)
         effect = request_effect(self._config, self._session, arrival.number)
         rng = rng_for(self._config, "draft", arrival.number)
-        self._waiting.append(Job(arrival, course, effect, rng))
+        self._waiting.append(Job(arrival, course, effect, rng, course.queued_at))
         return course
 
     def abort(self, number: int, at: float) -> list[Departure]:
@@ -208,10 +218,10 @@ class Scheduler:
         if earliest <= self._clock:
             return self._clock
         if self._waiting and self._fits(self._waiting[0], self._held()):
-            earliest = min(earliest, self._waiting[0].course.queued_at)
+            earliest = min(earliest, self._waiting[0].ready_at)
         return max(self._clock, earliest)
 
-    def _plan(self, start: float) -> _Step:
+    def _plan(self, start: float) -> Step:
         self._admit(start)
         able = [s for s in self._running if s.blocked_until <= start]
         decode = [s for s in able if s.decoding]
@@ -226,11 +236,11 @@ class Scheduler:
         prefill = self._share_out(prompts, budget)
         self._steps += 1
         seconds = costs.step_seconds(self._config, prefill, decode)
-        return _Step(start + seconds * costs.step_noise(self._config, self._steps), prefill, decode)
+        return Step(start + seconds * costs.step_noise(self._config, self._steps), prefill, decode)
 
     def _admit(self, start: float) -> None:
         held = self._held()
-        while self._waiting and self._waiting[0].course.queued_at <= start and self._fits(self._waiting[0], held):
+        while self._waiting and self._waiting[0].ready_at <= start and self._fits(self._waiting[0], held):
             job = self._waiting.popleft()
             held += self._claim(job)
             self._running.append(job)
@@ -293,7 +303,7 @@ class Scheduler:
             budget -= wanted
         return shares
 
-    def _finish(self, step: _Step) -> list[Departure]:
+    def _finish(self, step: Step) -> list[Departure]:
         left: list[Departure] = []
         for job, tokens in step.prefill:
             job.prefilled += tokens
@@ -317,6 +327,8 @@ class Scheduler:
         right = 0
         while right < self._config.draft_tokens and job.rng.random() < self._config.draft_acceptance:
             right += 1
+        job.course.drafted += self._config.draft_tokens
+        job.course.accepted += right
         return right
 
     def _write(self, job: Job, tokens: int, at: float) -> list[Departure]:

@@ -9,6 +9,7 @@ from typing import Protocol
 from phasegate.engines.simulator.chance import SessionEffect, session_effect
 from phasegate.engines.simulator.config import Batching, SimulatorConfig
 from phasegate.engines.simulator.model import NEVER, Arrival, Course, Departure, Scheduler
+from phasegate.engines.simulator.pools import TwoPools
 from phasegate.engines.simulator.prefix_cache import PrefixCache
 
 
@@ -104,6 +105,8 @@ def timetable_for(config: SimulatorConfig, cache: PrefixCache | None = None) -> 
     session = session_effect(config)
     if config.batching is Batching.ALONE:
         return LoopForEach(config, cache, session)
+    if config.disaggregated:
+        return TwoPools(config, cache, session)
     return Scheduler(config, cache, session)
 
 

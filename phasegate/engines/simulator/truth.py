@@ -40,6 +40,7 @@ class Truth:
         queued, prefill_start, prefill_end: the engine's own moments; None where they never came.
         cached_tokens: prompt tokens found in the prefix cache.
         preemptions: times it was thrown out of the KV memory.
+        drafted, accepted: tokens guessed ahead, and those that were right.
         fault: the fault that hit it, or None.
         outcome: ``running``, ``finished``, ``refused`` (an error status), ``broken`` (a fault ended it) or
             ``abandoned`` (the client went away).
@@ -57,6 +58,8 @@ class Truth:
     prefill_end: float | None = None
     cached_tokens: int = 0
     preemptions: int = 0
+    drafted: int = 0
+    accepted: int = 0
     fault: str | None = None
     outcome: str = "running"
     ended: float | None = None

@@ -9,7 +9,7 @@ import pytest
 from phasegate.engines.simulator.breakers import BREAKERS, broken
 from phasegate.engines.simulator.chance import session_effect
 from phasegate.engines.simulator.config import Batching, CacheMode, FullKv, SimulatorConfig, Speculation
-from phasegate.engines.simulator.model import NEVER, Departure, Scheduler, _Step
+from phasegate.engines.simulator.model import NEVER, Departure, Scheduler, Step
 from phasegate.engines.simulator.prefix_cache import PrefixCache
 from phasegate.engines.simulator.timetable import simulate, timetable_for
 from tests.engines.simulator.arrivals import QUIET, alone, arrival, gaps, tpot, ttft
@@ -189,7 +189,7 @@ def _most_held(config: SimulatorConfig) -> int:
     held = []
 
     class Watched(Scheduler):
-        def _finish(self, step: _Step) -> list[Departure]:
+        def _finish(self, step: Step) -> list[Departure]:
             left = super()._finish(step)
             held.append(self.kv_tokens)
             return left
