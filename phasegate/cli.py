@@ -16,6 +16,7 @@ COMMANDS = {
     "explain": ("phasegate.cli_explain", "say which phase takes the time in a result, and which lever helps"),
     "init": ("phasegate.cli_init", "write a measuring suite into a repository"),
     "ci": ("phasegate.cli_ci", "run the suite in a pipeline, with settings from the environment"),
+    "roofline": ("phasegate.cli_roofline", "a model's two phases against the hardware's limits"),
     "selftest": (
         "phasegate.cli_selftest",
         "prove that the gate finds planted slowdowns and leaves unchanged servers alone",

@@ -14,7 +14,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("prompt", "run", "client_error", "load_run", "load_plan", "budget"),
     ("gate",),
     ("baseline", "baselines", "interop", "engines", "load"),
-    ("lab", "load_lab", "opening", "sitting", "gating", "selftest", "examination"),
+    ("server_view", "lab", "load_lab", "opening", "sitting", "gating", "selftest", "examination"),
     ("report",),
     ("starting", "pipeline"),
     (
@@ -33,6 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "cli_compare",
         "cli_baselines",
         "cli_selftest",
+        "cli_roofline",
         "cli_report",
         "cli_init",
         "cli_ci",

@@ -1,0 +1,130 @@
+"""Which of an engine's metrics stands for which of our words. A table, and nothing else.
+
+Names without the endings that Prometheus' text format adds (``_total`` of counters, ``_sum`` and ``_count`` of
+histograms). Where an engine renamed a metric, both names stand here; the first that the page has is taken. Sources, and
+what each engine leaves out: docs/reference/server-metrics.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A metric of an engine.
+
+    Attributes:
+        name: as the engine spells it.
+        labels: labels that a sample must have to count; empty for all of them.
+    """
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineNames:
+    """One engine's page.
+
+    Attributes:
+        words: our word -> the engine's names, newest first.
+        tokenised_inside: the server's TTFT has the tokenising in it.
+        enabled_by: what opens the page where it is closed, for a note.
+    """
+
+    words: Mapping[str, tuple[Name, ...]]
+    tokenised_inside: bool = False
+    enabled_by: str = ""
+
+
+def _names(**words: str) -> dict[str, tuple[Name, ...]]:
+    return {word: tuple(Name(one) for one in names.split()) for word, names in words.items()}
+
+
+_VLLM = _names(
+    ttft="vllm:time_to_first_token_seconds",
+    queue="vllm:request_queue_time_seconds",
+    prefill="vllm:request_prefill_time_seconds",
+    decode="vllm:request_decode_time_seconds",
+    inference="vllm:request_inference_time_seconds",
+    total="vllm:e2e_request_latency_seconds",
+    requests="vllm:request_success",
+    prompt_tokens="vllm:prompt_tokens",
+    output_tokens="vllm:generation_tokens",
+    cache_queries="vllm:prefix_cache_queries vllm:gpu_prefix_cache_queries",
+    cache_hits="vllm:prefix_cache_hits vllm:gpu_prefix_cache_hits",
+    preemptions="vllm:num_preemptions",
+    drafted_tokens="vllm:spec_decode_num_draft_tokens",
+    accepted_tokens="vllm:spec_decode_num_accepted_tokens",
+    running="vllm:num_requests_running",
+    waiting="vllm:num_requests_waiting",
+    kv_usage="vllm:kv_cache_usage_perc vllm:gpu_cache_usage_perc",
+)
+
+_SGLANG = {
+    **_names(
+        ttft="sglang:time_to_first_token_seconds",
+        queue="sglang:queue_time_seconds",
+        total="sglang:e2e_request_latency_seconds",
+        requests="sglang:num_requests",
+        prompt_tokens="sglang:prompt_tokens",
+        output_tokens="sglang:generation_tokens",
+        cached_tokens="sglang:cached_tokens",
+        preemptions="sglang:num_retracted_requests",
+        running="sglang:num_running_reqs",
+        waiting="sglang:num_queue_reqs",
+        kv_usage="sglang:token_usage",
+    ),
+    "prefill": (Name("sglang:per_stage_req_latency_seconds", {"stage": "prefill_forward"}),),
+}
+
+_TGI = {
+    **_names(
+        queue="tgi_request_queue_duration",
+        inference="tgi_request_inference_duration",
+        total="tgi_request_duration",
+        requests="tgi_request_count",
+        prompt_tokens="tgi_request_input_length",
+        output_tokens="tgi_request_generated_tokens",
+        running="tgi_batch_current_size",
+        waiting="tgi_queue_size",
+    ),
+    # Of batches, not of requests: the same number where one request runs at a time.
+    "prefill": (Name("tgi_batch_inference_duration", {"method": "prefill"}),),
+}
+
+_LLAMA_CPP = _names(
+    prefill="llamacpp:prompt_seconds",
+    decode="llamacpp:tokens_predicted_seconds",
+    computed_tokens="llamacpp:prompt_tokens",
+    output_tokens="llamacpp:tokens_predicted",
+    cached_tokens="llamacpp:prompt_tokens_cached",
+    drafted_tokens="llamacpp:spec_decode_num_draft_tokens",
+    accepted_tokens="llamacpp:spec_decode_num_accepted_tokens",
+    running="llamacpp:requests_processing",
+    waiting="llamacpp:requests_deferred",
+    kv_usage="llamacpp:kv_cache_usage_ratio",
+)
+
+_SIMULATOR = _names(
+    ttft="phasegate_simulator_time_to_first_token_seconds",
+    requests="phasegate_simulator_requests",
+    prompt_tokens="phasegate_simulator_prompt_tokens",
+    output_tokens="phasegate_simulator_generation_tokens",
+    cache_queries="phasegate_simulator_prefix_cache_queries",
+    cache_hits="phasegate_simulator_prefix_cache_hits",
+    preemptions="phasegate_simulator_preemptions",
+    running="phasegate_simulator_requests_running",
+    waiting="phasegate_simulator_requests_waiting",
+)
+
+ENGINES: Mapping[str, EngineNames] = {
+    "vllm": EngineNames(_VLLM),
+    "sglang": EngineNames(_SGLANG, tokenised_inside=True, enabled_by="--enable-metrics"),
+    "tgi": EngineNames(_TGI, tokenised_inside=True),
+    "llama.cpp": EngineNames(_LLAMA_CPP, enabled_by="--metrics"),
+    "phasegate-simulator": EngineNames(_SIMULATOR, tokenised_inside=True),
+}
+"""Engine, as `ServerIdentity.engine` names it in lower case -> its names."""

@@ -1,0 +1,121 @@
+"""The server's own account of a measurement, beside the client's: its counters before and after, and what a request
+costs outside the engine's clock. Everything here happens between measurements, never inside one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from phasegate.engines.metrics.page import MetricsDoor
+from phasegate.metric import Undefined
+from phasegate.stats.counters import Reading, ServerCounts, counted_between
+from phasegate.stats.first_token import FirstToken, Overheads, median_split, split_by_counts, split_by_timings
+from phasegate.timeline import Expected, Timeline
+from phasegate.words import COMMON_WORDS
+
+if TYPE_CHECKING:
+    from phasegate.lab import Lab
+
+PROBES = 9
+"""Requests of one token, the cheapest of which is the cost of HTTP: other work only makes one dearer. Together they
+take a tenth of a second on a small model."""
+
+SHORT, LONG = 16, 2048
+"""Words of the two texts whose difference is the cost of splitting text into tokens."""
+
+TRIES = 7
+"""Of each length; the fastest counts, as above."""
+
+
+@dataclass
+class ServerView:
+    """What one server tells about itself.
+
+    Attributes:
+        door: its ``/metrics`` page.
+        overheads: what a request costs outside the engine's clock; None until it was measured.
+        note: why the page was not read, in one sentence, or None.
+    """
+
+    door: MetricsDoor
+    overheads: Overheads | None = None
+    note: str | None = None
+    _asked: bool = field(default=False, repr=False)
+
+    def read(self) -> Mapping[str, Reading]:
+        """The page's readings now; empty where it cannot be had."""
+        page = self.door.read()
+        self.note = page.note
+        return page.readings
+
+    def since(self, before: Mapping[str, Reading]) -> ServerCounts | None:
+        """What was counted since a reading; None where the page tells nothing."""
+        after = self.read()
+        return counted_between(before, after) if after else None
+
+    def learn(self, lab: Lab, endpoint: str, lines: Sequence[Timeline]) -> None:
+        """Measure the overheads, once, where the server's own times are known at all."""
+        timed = any(line.server_timings for line in lines)
+        if self._asked or not (timed or (self.door.names is not None and self.note is None)):
+            return
+        self._asked = True
+        http = _http_cost(self, lab, endpoint)
+        if http is not None:
+            inside = self.door.names is not None and self.door.names.tokenised_inside
+            self.overheads = Overheads(http, None if inside else _token_cost(lab, endpoint), inside)
+
+
+def _http_cost(view: ServerView, lab: Lab, endpoint: str) -> float | None:
+    """The least that the client measured beyond the server on requests of a word and one token."""
+    before = view.read()
+    lines = [line for number in range(PROBES) if (line := _least_request(lab, endpoint, number)).status == "ok"]
+    splits = splits_of(lines)
+    if not splits and lines and before:
+        split = split_by_counts(lines, view.since(before) or ServerCounts())
+        splits = [] if isinstance(split, Undefined) else [split]
+    return min((one.outside for one in splits if one.outside is not None), default=None)
+
+
+def _least_request(lab: Lab, endpoint: str, number: int) -> Timeline:
+    """One token asked for after one word."""
+    expected = Expected(endpoint=endpoint, max_tokens=1, cold_prompt=False)
+    return lab.send_one(_text(lab, number, 1), expected, 1)
+
+
+def _token_cost(lab: Lab, endpoint: str) -> float | None:
+    """Seconds for every token of a text at the tokenizer's door; None where there is no such door.
+
+    Every text is new and is asked for behind a request that read the whole model, because a tokenizer that has its
+    tables in the processor's cache is twice as fast as one that comes in between two answers.
+    """
+    least: dict[int, tuple[float, int]] = {}
+    for words in (SHORT, LONG):
+        for number in range(TRIES):
+            _least_request(lab, endpoint, number)
+            text = _text(lab, number, words)
+            start = perf_counter()
+            tokens = lab.engine.tokenize(text)
+            seconds = perf_counter() - start
+            if tokens is None:
+                return None
+            least[words] = min(least.get(words, (seconds, tokens)), (seconds, tokens))
+    (short, few), (long, many) = least[SHORT], least[LONG]
+    return max(long - short, 0.0) / (many - few) if many > few else None
+
+
+def _text(lab: Lab, number: int, count: int) -> str:
+    """Words in an order of their own for every number, so that no text is like another."""
+    words = list(lab.engine.words) or list(COMMON_WORDS)
+    step = 2 * number + 7
+    return " ".join(words[(number * 97 + place * step) % len(words)] for place in range(count))
+
+
+def splits_of(lines: Sequence[Timeline], overheads: Overheads | None = None) -> list[FirstToken]:
+    """The TTFT of every usable request whose answer carried the server's timings, in parts."""
+    splits = (split_by_timings(line, overheads) for line in lines if line.status == "ok" and line.sample_valid)
+    return [one for one in splits if isinstance(one, FirstToken)]
+
+
+__all__ = ["ServerView", "median_split", "splits_of"]

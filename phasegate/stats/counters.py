@@ -1,0 +1,154 @@
+"""What a server counted while it was measured: two readings of its counters, and the difference between them.
+
+Names are ours (`TIMES`, `COUNTS`, `GAUGES`); which of an engine's names stands for which is the business of
+`engines.metrics`. A counter that fell was reset in between, so nothing can be said about it: it is named, and not used.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+TIMES = ("ttft", "queue", "prefill", "decode", "inference", "total")
+"""Seconds of a request by the server's clock: first token after arrival, waiting, computing the prompt, all further
+tokens, all computing, and everything."""
+
+COUNTS = (
+    "requests",
+    "prompt_tokens",
+    "computed_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "cache_queries",
+    "cache_hits",
+    "preemptions",
+    "drafted_tokens",
+    "accepted_tokens",
+)
+"""Things that only grow. Prefix-cache queries and hits are in tokens; prompt tokens are those sent, or, as
+``computed_tokens``, only those that were not in the cache."""
+
+GAUGES = ("running", "waiting", "kv_usage")
+"""What is at one moment: requests in work, requests queued, share of the KV cache in use."""
+
+
+class Kind(str, enum.Enum):
+    """How a reading behaves."""
+
+    COUNTER = "counter"
+    HISTOGRAM = "histogram"
+    GAUGE = "gauge"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One metric at one moment, summed over its labels.
+
+    Attributes:
+        kind: how it behaves.
+        value: a counter's or gauge's value, a histogram's sum.
+        count: how often a histogram was added to; None for others.
+    """
+
+    kind: Kind
+    value: float
+    count: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCounts:
+    """What the server counted in some span of time.
+
+    Attributes:
+        grown: word -> by how much a counter or the sum of a histogram grew.
+        observed: word -> how many values a histogram took in.
+        gauges: word -> as read after the span; never a mean over it.
+        reset: words whose counter fell in between; they have no other entry.
+    """
+
+    grown: Mapping[str, float] = field(default_factory=dict)
+    observed: Mapping[str, float] = field(default_factory=dict)
+    gauges: Mapping[str, float] = field(default_factory=dict)
+    reset: tuple[str, ...] = ()
+
+    def mean(self, word: str, requests: int | None = None) -> float | None:
+        """Seconds a request of one of `TIMES`.
+
+        ``requests`` is the client's own count, for counters of seconds that do not say of how many requests they are
+        the sum. None where the server does not tell, or told of no request.
+        """
+        count = self.observed.get(word, requests)
+        return self.grown[word] / count if word in self.grown and count else None
+
+    def share(self, part: str, whole: str) -> float | None:
+        """One count as a fraction of another; None where either is unknown or the whole is 0."""
+        return self.grown[part] / self.grown[whole] if part in self.grown and self.grown.get(whole) else None
+
+    @property
+    def cache_hit_rate(self) -> float | None:
+        """Share of prompt tokens that came from the prefix cache."""
+        if self.grown.get("cache_queries"):
+            return self.share("cache_hits", "cache_queries")
+        if "computed_tokens" in self.grown and "cached_tokens" in self.grown:
+            whole = self.grown["computed_tokens"] + self.grown["cached_tokens"]
+            return self.grown["cached_tokens"] / whole if whole else None
+        return self.share("cached_tokens", "prompt_tokens")
+
+    @property
+    def acceptance(self) -> float | None:
+        """Share of drafted tokens that speculative decoding accepted; None where nothing was drafted."""
+        return self.share("accepted_tokens", "drafted_tokens")
+
+    def facts(self) -> dict[str, object]:
+        """Everything as plain values, for a session's file."""
+        return {
+            "grown": dict(self.grown),
+            "observed": dict(self.observed),
+            "gauges": dict(self.gauges),
+            "reset": list(self.reset),
+        }
+
+
+def counted_between(before: Mapping[str, Reading], after: Mapping[str, Reading]) -> ServerCounts:
+    """The difference of two readings.
+
+    A metric that appears only afterwards began at 0: servers create many of them with the first request. A metric that
+    is gone afterwards has no difference.
+    """
+    grown: dict[str, float] = {}
+    observed: dict[str, float] = {}
+    gauges: dict[str, float] = {}
+    reset: list[str] = []
+    for word, now in after.items():
+        if not math.isfinite(now.value):
+            continue
+        if now.kind is Kind.GAUGE:
+            gauges[word] = now.value
+            continue
+        then = before.get(word) or Reading(now.kind, 0.0, None if now.count is None else 0.0)
+        count = None if now.count is None else now.count - (then.count or 0.0)
+        if now.value < then.value or (count is not None and count < 0):
+            reset.append(word)
+            continue
+        grown[word] = now.value - then.value
+        if count is not None:
+            observed[word] = count
+    return ServerCounts(grown, observed, gauges, tuple(sorted(reset)))
+
+
+def counted_together(spans: Sequence[ServerCounts]) -> ServerCounts:
+    """Several spans as one: growth added up, gauges of the last one. A word that was reset in one of them is out."""
+    reset = {word for span in spans for word in span.reset}
+    words = {word for span in spans for word in span.grown} - reset
+    return ServerCounts(
+        grown={word: sum(span.grown.get(word, 0.0) for span in spans) for word in sorted(words)},
+        observed={
+            word: sum(span.observed.get(word, 0.0) for span in spans)
+            for word in sorted(words)
+            if any(word in span.observed for span in spans)
+        },
+        gauges=dict(spans[-1].gauges) if spans else {},
+        reset=tuple(sorted(reset)),
+    )

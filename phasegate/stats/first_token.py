@@ -1,0 +1,181 @@
+"""Where the time to first token went: the client's clock and the server's, put side by side.
+
+The server knows how long a request waited and how long its prompt took to compute; the client knows when it asked and
+when the first token came. The difference lies outside the computing: the connection and the HTTP server (measured on
+requests of one token), splitting the text into tokens (measured at the tokenizer's door), and a first token that was
+ready but came late because the engine had begun the next step (the server's own span of decoding against the client's).
+What none of these explains is left over and shown as such; nothing is fitted, so it may be negative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from phasegate.metric import Undefined, request_latency, time_to_first_token
+from phasegate.stats.counters import ServerCounts
+from phasegate.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Overheads:
+    """What a request costs outside the engine's own clock, in seconds; None where it was not measured.
+
+    Attributes:
+        http: connection to HTTP server and back, with the request's parsing and the template: the client's TTFT of
+            requests with a prompt of a word or two, less what the server says it computed.
+        tokenising: for every prompt token, at the tokenizer's door.
+        tokenised_inside: the server's own TTFT has the tokenising in it.
+    """
+
+    http: float | None = None
+    tokenising: float | None = None
+    tokenised_inside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FirstToken:
+    """A time to first token in parts, in seconds; None for parts that nobody knows.
+
+    Attributes:
+        client: as the client measured it.
+        server: as the server did, from the arrival at the engine to the first token; None where it does not tell.
+        http: see `Overheads`.
+        tokenising: the prompt's text into tokens; 0.0 where the server counts it among its own time.
+        queue: waiting for the engine.
+        prefill: computing the prompt, the first token included.
+        first_decode: the first token was ready, and came later because the next step had begun.
+    """
+
+    client: float
+    server: float | None
+    http: float | None = None
+    tokenising: float | None = None
+    queue: float | None = None
+    prefill: float | None = None
+    first_decode: float | None = None
+
+    @property
+    def outside(self) -> float | None:
+        """What the client measured and the server did not."""
+        return None if self.server is None else self.client - self.server
+
+    @property
+    def inside_rest(self) -> float | None:
+        """What the server counts beyond queue and prefill: handing the request over and the token back."""
+        if self.server is None or self.queue is None or self.prefill is None:
+            return None
+        return self.server - self.queue - self.prefill
+
+    @property
+    def unexplained(self) -> float | None:
+        """What is left of `outside` when every known part is taken away; None where the server tells nothing."""
+        if self.outside is None:
+            return None
+        return self.outside - sum(part or 0.0 for part in (self.http, self.tokenising, self.first_decode))
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Names of the parts that nobody knows."""
+        return tuple(one.name for one in fields(self) if getattr(self, one.name) is None)
+
+    def facts(self) -> dict[str, float | None]:
+        """Every part with its name, and what is left over."""
+        return {**{one.name: getattr(self, one.name) for one in fields(self)}, "unexplained": self.unexplained}
+
+
+def split_by_timings(line: Timeline, overheads: Overheads | None = None) -> FirstToken | Undefined:
+    """One request's TTFT in parts, by the timings that came with its answer.
+
+    llama.cpp sends ``prompt_ms`` (from the start of the prompt to the first token) and ``predicted_ms`` (from there to
+    the last one); vLLM's per-request metrics ``queue_time_ms`` and ``time_to_first_token_ms`` (from the scheduling on).
+    """
+    client = time_to_first_token(line)
+    if isinstance(client, Undefined):
+        return client
+    timings = line.server_timings or {}
+    overheads = overheads or Overheads()
+    tokens = None if line.prompt_tokens is None else line.prompt_tokens
+    tokenising = None if overheads.tokenising is None or tokens is None else overheads.tokenising * tokens
+    prefill = _seconds(timings, "prompt_ms")
+    if prefill is not None:
+        # llama.cpp counts from the moment a slot takes the request; whether it waited before is not told.
+        return FirstToken(client, prefill, overheads.http, tokenising, None, prefill, _held_back(line, timings))
+    prefill, queue = _seconds(timings, "time_to_first_token_ms"), _seconds(timings, "queue_time_ms")
+    if prefill is None:
+        return Undefined("the answer carries no timings of the server")
+    return FirstToken(client, prefill + (queue or 0.0), overheads.http, tokenising, queue, prefill)
+
+
+def _held_back(line: Timeline, timings: Mapping[str, object]) -> float | None:
+    """How much longer the server's span from the first to the last token is than the client's.
+
+    The last token has no next step that could hold it back, so the difference is what the first one waited. None where
+    the client saw no span.
+    """
+    span, client_ttft, client_total = (
+        _seconds(timings, "predicted_ms"),
+        time_to_first_token(line),
+        request_latency(line),
+    )
+    if span is None or isinstance(client_ttft, Undefined) or isinstance(client_total, Undefined):
+        return None
+    if (line.output_tokens or 0) < 2:
+        return 0.0
+    return span - (client_total - client_ttft)
+
+
+def _seconds(timings: Mapping[str, object], name: str) -> float | None:
+    value = timings.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        return None
+    return value / 1000
+
+
+def split_by_counts(
+    lines: Sequence[Timeline], counts: ServerCounts, overheads: Overheads | None = None
+) -> FirstToken | Undefined:
+    """The *mean* TTFT of some requests in parts, by what the server counted meanwhile.
+
+    Histograms give means, so the client's mean stands beside them, not its median. Undefined where the server counted
+    another number of requests than were sent: somebody else used it, or it counts something else.
+    """
+    values = [value for line in lines if not isinstance(value := time_to_first_token(line), Undefined)]
+    if not values:
+        return Undefined("no token came")
+    seen = counts.observed.get("ttft") or counts.observed.get("prefill") or counts.observed.get("queue")
+    if seen is not None and round(seen) != len(values):
+        return Undefined(f"the server counted {seen:g} requests, the client {len(values)}: others used it meanwhile")
+    overheads = overheads or Overheads()
+    told = [line.prompt_tokens for line in lines if line.prompt_tokens is not None]
+    tokenising = 0.0 if overheads.tokenised_inside else None
+    if overheads.tokenising is not None and told and not overheads.tokenised_inside:
+        tokenising = overheads.tokenising * float(np.mean(told))
+    queue, prefill = (counts.mean(word, len(values)) for word in ("queue", "prefill"))
+    server = counts.mean("ttft", len(values))
+    if server is None and prefill is not None:
+        server = prefill + (queue or 0.0)
+    if server is None:
+        return Undefined("the server tells neither its TTFT nor its prefill")
+    return FirstToken(float(np.mean(values)), server, overheads.http, tokenising, queue, prefill)
+
+
+def median_split(splits: Sequence[FirstToken]) -> FirstToken | None:
+    """Every part's median over requests; a part that some request does not know is None. None without a request.
+
+    Medians of parts do not add up to the median of their sum exactly; what is missing shows up as unexplained.
+    """
+    if not splits:
+        return None
+
+    def middle(name: str) -> float | None:
+        values = [getattr(one, name) for one in splits]
+        return None if None in values else float(np.median(values))
+
+    client = middle("client")
+    assert client is not None
+    names = [one.name for one in fields(FirstToken) if one.name != "client"]
+    return FirstToken(client, **{name: middle(name) for name in names})

@@ -1,0 +1,86 @@
+"""Two readings of a server's counters and what lies between them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phasegate.stats.counters import Kind, Reading, ServerCounts, counted_between, counted_together
+
+
+def histogram(total: float, count: float) -> Reading:
+    return Reading(Kind.HISTOGRAM, total, count)
+
+
+def counter(value: float) -> Reading:
+    return Reading(Kind.COUNTER, value)
+
+
+def test_means_are_of_the_requests_in_between_only() -> None:
+    """Four requests of 0.5 s after many slow ones."""
+    counts = counted_between({"ttft": histogram(900.0, 100)}, {"ttft": histogram(902.0, 104)})
+    assert counts.mean("ttft") == pytest.approx(0.5)
+    assert counts.mean("queue") is None
+
+
+def test_a_counter_of_seconds_needs_the_clients_count() -> None:
+    """llama.cpp adds up seconds and does not say of how many requests."""
+    counts = counted_between({"prefill": counter(1.0)}, {"prefill": counter(3.0)})
+    assert counts.mean("prefill") is None
+    assert counts.mean("prefill", requests=4) == pytest.approx(0.5)
+
+
+def test_a_counter_that_fell_is_named_and_not_used() -> None:
+    """The server was restarted in between: the difference would be of two different runs."""
+    before = {"requests": counter(50), "ttft": histogram(5.0, 50), "cache_hits": counter(10)}
+    after = {"requests": counter(3), "ttft": histogram(9.0, 3), "cache_hits": counter(12)}
+    counts = counted_between(before, after)
+    assert counts.reset == ("requests", "ttft")
+    assert counts.grown == {"cache_hits": 2}
+    assert counts.mean("ttft") is None
+
+
+def test_what_appears_only_afterwards_began_at_nothing_and_what_is_gone_has_no_difference() -> None:
+    """Servers create histograms with the first request."""
+    counts = counted_between({"requests": counter(1)}, {"ttft": histogram(0.6, 2)})
+    assert counts.mean("ttft") == pytest.approx(0.3)
+    assert "requests" not in counts.grown
+
+
+def test_a_gauge_is_what_it_was_afterwards_and_nan_is_nothing() -> None:
+    """Gauges have no difference."""
+    before = {"running": Reading(Kind.GAUGE, 7)}
+    after = {"running": Reading(Kind.GAUGE, 2), "kv_usage": Reading(Kind.GAUGE, math.nan)}
+    assert counted_between(before, after).gauges == {"running": 2}
+
+
+def test_the_hit_rate_comes_from_queries_or_else_from_prompt_tokens() -> None:
+    """vLLM counts queries in tokens; SGLang and llama.cpp count cached tokens."""
+    assert ServerCounts({"cache_hits": 30, "cache_queries": 120}).cache_hit_rate == 0.25
+    assert ServerCounts({"cached_tokens": 30, "prompt_tokens": 60}).cache_hit_rate == 0.5
+    assert ServerCounts({"cached_tokens": 30, "computed_tokens": 60}).cache_hit_rate == pytest.approx(1 / 3)
+    assert ServerCounts({"cache_hits": 0, "cache_queries": 0}).cache_hit_rate is None
+    assert ServerCounts({"accepted_tokens": 3, "drafted_tokens": 4}).acceptance == 0.75
+
+
+def test_spans_add_up_and_a_reset_in_one_spoils_the_sum() -> None:
+    """Two rounds of a level; the second one's requests were reset."""
+    first = ServerCounts({"ttft": 1.0, "requests": 2}, {"ttft": 2}, {"running": 4})
+    second = ServerCounts({"ttft": 3.0}, {"ttft": 2}, {"running": 0}, ("requests",))
+    both = counted_together([first, second])
+    assert both.mean("ttft") == pytest.approx(1.0)
+    assert both.reset == ("requests",)
+    assert "requests" not in both.grown
+    assert both.gauges == {"running": 0}
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=3, max_size=3).map(sorted))
+def test_two_halves_are_the_whole(values: list[float]) -> None:
+    """Reading once more in the middle changes nothing."""
+    first, middle, last = (({"prompt_tokens": counter(value)}) for value in values)
+    whole = counted_between(first, last).grown["prompt_tokens"]
+    halves = counted_together([counted_between(first, middle), counted_between(middle, last)])
+    assert halves.grown["prompt_tokens"] == pytest.approx(whole)
