@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 
 from phasegate.load.client import Finished
-from phasegate.load.driving import Drive, LoadResult, OnDone, refuse_inside_a_loop
+from phasegate.load.driving import Cue, Drive, LoadResult, OnDone, refuse_inside_a_loop
 from phasegate.load.health import Watch, no_garbage_collection
 from phasegate.load.request import Request
 from phasegate.load.target import Target
@@ -27,12 +27,14 @@ def run_closed(
     max_concurrency: int,
     on_done: OnDone | None = None,
     stop: Callable[[], bool] | None = None,
+    cue: Cue | None = None,
 ) -> LoadResult:
     """Send all requests, at most ``max_concurrency`` at a time, and return when the last has ended.
 
     Ctrl-C ends the run but raises nothing: what was measured comes back with ``interrupted`` set (a second
     Ctrl-C raises KeyboardInterrupt as usual). ``stop`` is asked before each new request; once it says True
-    no more are begun and those in flight run to their end. Must not be called from inside a running event loop.
+    no more are begun and those in flight run to their end. ``cue`` is for one of several workers. Must not be called
+    from inside a running event loop.
 
     Raises:
         ValueError: ``max_concurrency`` is below 1, or a request cannot be built.
@@ -40,7 +42,7 @@ def run_closed(
         RuntimeError: called from inside a running event loop; use `Client` there.
     """
     refuse_inside_a_loop("run_closed")
-    run = _ClosedRun(target, requests, max_concurrency, on_done, stop)
+    run = _ClosedRun(target, requests, max_concurrency, on_done, stop, cue)
     asyncio.run(run.run())
     return run.result_of_run()
 
@@ -56,7 +58,7 @@ class _ClosedRun(Drive):
             await self.build_ahead()
             workers = min(client.max_concurrency, len(self.requests))
             watch = Watch()
-            self._gate = _StartingGate(workers, watch.begin)
+            self._gate = _StartingGate(workers, watch.begin, self.cue)
             with no_garbage_collection(), self.ctrl_c():
                 await asyncio.gather(*(self._work() for _ in range(workers)))
                 self._health = watch.end(client.read_lag)
@@ -98,11 +100,13 @@ class _ClosedRun(Drive):
 
 
 class _StartingGate:
-    """Lets the first wave go at the same moment, once all of it is ready."""
+    """Lets the first wave go at the same moment, once all of it is ready, here and wherever else the cue comes from."""
 
-    def __init__(self, count: int, on_open: Callable[[], None]) -> None:
+    def __init__(self, count: int, on_open: Callable[[], None], cue: Cue | None) -> None:
         self._missing = count
         self._on_open = on_open
+        self._cue = cue
+        self._lining_up: asyncio.Task[None] | None = None
         self._open = asyncio.Event()
         self.opened_at: float | None = None
 
@@ -114,7 +118,18 @@ class _StartingGate:
     def leave(self) -> None:
         """One fewer to wait for."""
         self._missing -= 1
-        if self._missing <= 0 and self.opened_at is None:
-            self.opened_at = monotonic()
-            self._on_open()
-            self._open.set()
+        if self._missing > 0 or self.opened_at is not None or self._lining_up is not None:
+            return
+        if self._cue is None:
+            self._let_go()
+        else:
+            self._lining_up = asyncio.ensure_future(self._line_up(self._cue))
+
+    async def _line_up(self, cue: Cue) -> None:
+        await asyncio.sleep(max(await cue.line_up() - monotonic(), 0.0))
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self.opened_at = monotonic()
+        self._on_open()
+        self._open.set()

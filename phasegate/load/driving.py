@@ -9,12 +9,13 @@ import asyncio
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 from phasegate.load.client import Client, Finished
 from phasegate.load.door import Outgoing
-from phasegate.load.health import ClientHealth
+from phasegate.load.health import ClientHealth, WorkerHealth
 from phasegate.load.pacing import mean_rate
 from phasegate.load.request import Request
 from phasegate.load.target import Target
@@ -34,6 +35,19 @@ OnDone = Callable[[int, Recording], None]
 """Called with a request's place in the list and its recording. Runs inside the measured window: be quick."""
 
 
+class Cue(Protocol):
+    """How a driver that is one of several (`load.workers`) hears from the others and is heard."""
+
+    def listening(self, abort: Callable[[], None]) -> AbstractContextManager[None]:
+        """Take commands in the running loop until the block is left; ``abort`` gives up what is in flight."""
+
+    async def line_up(self) -> float:
+        """All is ready here; wait until it is everywhere, and return the moment of the common start, yet to come."""
+
+    def kept(self, place: int, outcome: Recording | Finished) -> None:
+        """A request has ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadResult:
     """One run of load, and how it was driven.
@@ -51,6 +65,7 @@ class LoadResult:
         client: how the client measured (`Client.facts`).
         scheduled: whether requests had moments at which they were due (open loop).
         server_gone: whether the run was ended because the server took no connection any more.
+        workers: how each of several workers did; empty for one process. ``health`` is then the worst of theirs.
     """
 
     recordings: tuple[Recording, ...]
@@ -64,6 +79,7 @@ class LoadResult:
     client: dict[str, object]
     scheduled: bool = False
     server_gone: bool = False
+    workers: tuple[WorkerHealth, ...] = ()
 
     @property
     def partial(self) -> bool:
@@ -132,8 +148,10 @@ class Drive:
         room: int,
         on_done: OnDone | None,
         stop: Callable[[], bool] | None,
+        cue: Cue | None = None,
     ) -> None:
         self.client = Client(target, room)
+        self.cue = cue
         self.requests = requests
         self.interrupted = False
         self.outcomes: dict[int, Recording | Finished] = {}
@@ -167,6 +185,8 @@ class Drive:
         """Enter an outcome into the books, and tell the caller who wants to know."""
         self._look_for_the_server(outcome)
         self.outcomes[place] = self._tell(place, outcome)
+        if self.cue is not None:
+            self.cue.kept(place, self.outcomes[place])
 
     def _look_for_the_server(self, outcome: Recording | Finished) -> None:
         """End the run where the server is gone: the rest of the list would only measure its absence."""
@@ -183,7 +203,7 @@ class Drive:
         """What came of it; raises the caller's own fault where `on_done` had one."""
         if self.fault is not None:
             raise self.fault
-        recordings = [_read(self.outcomes[place]) for place in sorted(self.outcomes)]
+        recordings = [read_outcome(self.outcomes[place]) for place in sorted(self.outcomes)]
         ended = max((recording.ended_at for recording in recordings), default=started or 0.0)
         return LoadResult(
             recordings=tuple(recordings),
@@ -203,7 +223,7 @@ class Drive:
         """Hand the recording to a caller who wants it now; else leave the reading of it for after the window."""
         if self._on_done is None or self.fault is not None:
             return outcome
-        recording = _read(outcome)
+        recording = read_outcome(outcome)
         try:
             self._on_done(place, recording)
         except Exception as fault:  # the caller's own fault: end the run cleanly, then raise it
@@ -213,13 +233,23 @@ class Drive:
 
     def _interrupt(self) -> None:
         """First Ctrl-C: give up what is in flight. The handler is gone then, so a second one is Python's."""
-        self.interrupted = True
         asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+        self._give_up()
+
+    def _give_up(self) -> None:
+        self.interrupted = True
         self.client.abort()
 
     @contextmanager
     def ctrl_c(self) -> Iterator[None]:
-        """Ctrl-C ends the run instead of the process; only the main thread can be told of it."""
+        """Ctrl-C ends the run instead of the process; only the main thread can be told of it.
+
+        One of several drivers is told by its cue instead.
+        """
+        if self.cue is not None:
+            with self.cue.listening(self._give_up):
+                yield
+            return
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -233,5 +263,6 @@ class Drive:
             signal.signal(signal.SIGINT, before)
 
 
-def _read(outcome: Recording | Finished) -> Recording:
+def read_outcome(outcome: Recording | Finished) -> Recording:
+    """The recording of an ended request; of one that is not read yet, that costs some microseconds a read."""
     return outcome.recording() if isinstance(outcome, Finished) else outcome

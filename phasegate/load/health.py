@@ -56,17 +56,31 @@ class ClientHealth:
     read_wait_mean: float
     read_wait_max: float
 
+    @property
+    def late(self) -> bool:
+        """Whether the event loop ran so late that moments are in doubt."""
+        return self.loop_lag_p99 > (STAMPED_LAG_LIMIT if self.reads_stamped > 0 else LAG_LIMIT)
+
+    @property
+    def busy(self) -> bool:
+        """Whether the client used up its core."""
+        return self.cpu_share > CPU_LIMIT and self.cpu_seconds > CPU_SECONDS_WORTH_SAYING
+
+    @property
+    def at_its_limit(self) -> bool:
+        """Whether more workers could help."""
+        return self.late or self.busy
+
     def warnings(self) -> tuple[str, ...]:
         """What makes this run's moments doubtful, each in one sentence with its remedy; empty when nothing does."""
         found = []
-        stamped = self.reads_stamped > 0
-        if self.loop_lag_p99 > (STAMPED_LAG_LIMIT if stamped else LAG_LIMIT):
-            late = "requests were sent late" if stamped else "tokens were stamped late"
+        if self.late:
+            late = "requests were sent late" if self.reads_stamped > 0 else "tokens were stamped late"
             found.append(
                 f"the client's event loop ran {format_seconds(self.loop_lag_p99)} late (p99), so {late}; "
                 "give the client a core of its own or lower the concurrency"
             )
-        if self.cpu_share > CPU_LIMIT and self.cpu_seconds > CPU_SECONDS_WORTH_SAYING:
+        if self.busy:
             found.append(
                 f"the client used {format_percent(self.cpu_share, digits=0)} of a core, so it may be the bottleneck; "
                 "lower the concurrency"
@@ -77,6 +91,27 @@ class ClientHealth:
                 "most; force none while it measures"
             )
         return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerHealth:
+    """How one of several workers did.
+
+    Attributes:
+        number: from 1.
+        host: name of its machine.
+        requests: its share.
+        unreported: those of them that were lost with it; 0 for a worker that lived.
+        lost: how it died, or None.
+        health: what it saw of itself; None where it died.
+    """
+
+    number: int
+    host: str
+    requests: int
+    unreported: int
+    lost: str | None
+    health: ClientHealth | None
 
 
 class Watch:

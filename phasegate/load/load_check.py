@@ -36,6 +36,7 @@ def load_problem(
     """
     return (
         _ended_early(result)
+        or _worker_lost(result)
         or _client_too_slow(result)
         or (
             _off_schedule(result, asked, delay_limit, prefix)
@@ -57,6 +58,18 @@ def _ended_early(result: LoadResult) -> str | None:
     if not planned:
         return "no request was planned; ask for at least one"
     return None
+
+
+def _worker_lost(result: LoadResult) -> str | None:
+    """A load that part of the client stopped sending is another load, and the fault is not the server's."""
+    dead = [worker for worker in result.workers if worker.lost is not None]
+    if not dead:
+        return None
+    names = ", ".join(f"worker {worker.number} ({worker.lost})" for worker in dead)
+    return (
+        f"{names} died with {sum(worker.unreported for worker in dead)} of {len(result.recordings)} requests "
+        "unreported, which count as failed; see what killed it (memory?), and measure again"
+    )
 
 
 def _client_too_slow(result: LoadResult) -> str | None:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from time import monotonic
 
 from phasegate.load.client import Finished
-from phasegate.load.driving import Drive, LoadResult, OnDone, refuse_inside_a_loop
+from phasegate.load.driving import Cue, Drive, LoadResult, OnDone, refuse_inside_a_loop
 from phasegate.load.health import ClientHealth, Watch, no_garbage_collection
 from phasegate.load.request import Request
 from phasegate.load.target import Target
@@ -37,6 +37,7 @@ def run_open(
     max_concurrency: int | None = None,
     on_done: OnDone | None = None,
     stop: Callable[[], bool] | None = None,
+    cue: Cue | None = None,
 ) -> LoadResult:
     """Send each request of the schedule when it is due, and return when the last has ended.
 
@@ -51,6 +52,7 @@ def run_open(
         max_concurrency: requests in flight at most; None sends whatever is due.
         on_done: told the place in the schedule and the recording as each request ends.
         stop: asked whether to end.
+        cue: for one of several workers.
 
     Raises:
         ValueError: an offset or the cap is not possible, or a request cannot be built.
@@ -61,7 +63,7 @@ def run_open(
     for offset, request in schedule:
         if not 0 <= offset < math.inf:
             raise ValueError(f"request {request.request_id} is due {offset:g} s after the start; use 0 or more")
-    run = _OpenRun(target, schedule, max_concurrency, on_done, stop)
+    run = _OpenRun(target, schedule, max_concurrency, on_done, stop, cue)
     asyncio.run(run.run())
     return run.result_of_run()
 
@@ -78,9 +80,10 @@ class _OpenRun(Drive):
         max_concurrency: int | None,
         on_done: OnDone | None,
         stop: Callable[[], bool] | None,
+        cue: Cue | None,
     ) -> None:
         room = min(len(schedule), ROOM_WITHOUT_CAP) or 1 if max_concurrency is None else max_concurrency
-        super().__init__(target, [request for _, request in schedule], room, on_done, stop)
+        super().__init__(target, [request for _, request in schedule], room, on_done, stop, cue)
         self._offsets = [offset for offset, _ in schedule]
         self._cap = max_concurrency
         self._start = 0.0
@@ -93,7 +96,7 @@ class _OpenRun(Drive):
             watch = Watch()
             with no_garbage_collection(), self.ctrl_c():
                 # What a request needs before it can go, also the first, happens in the lead.
-                self._start = monotonic() + LEAD
+                self._start = monotonic() + LEAD if self.cue is None else await self.cue.line_up()
                 watch.begin()
                 self._places = asyncio.Semaphore(len(self.requests) + 1 if self._cap is None else self._cap)
                 await self._walk()

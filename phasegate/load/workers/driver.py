@@ -1,0 +1,181 @@
+"""Who drives a load: this process, several workers, or as many as this machine's client proves to need.
+
+One process is the rule: its error is the smallest as long as it keeps up. `Auto` measures so and looks at what the
+client saw of itself; only where the client was late or used up its core does it take more workers, and says that the
+level must be measured again. On a machine with one or two cores it stays at one, since another worker would take the
+server's core, or that of whatever else runs there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Protocol
+
+from phasegate.load.driving import LoadResult, OnDone
+from phasegate.load.workers.choice import OPTION, WorkersAsked
+from phasegate.load.workers.conduct import conduct
+from phasegate.load.workers.crew import Crew
+from phasegate.load.workers.job import Job, do
+from phasegate.load.workers.plan import divide_closed, divide_open
+from phasegate.load.workers.processes import ProcessCrew
+
+
+class Driver(Protocol):
+    """Sends loads."""
+
+    def drive(
+        self, job: Job, *, on_done: OnDone | None = None, stop: Callable[[], bool] | None = None
+    ) -> LoadResult:  # fmt: skip
+        """Send the requests and return when the last has ended, as `run_closed` and `run_open` do.
+
+        Raises:
+            ValueError, OSError, RuntimeError: as those.
+            WorkersError: workers cannot be had; one line with the remedy.
+        """
+
+    def grow(self, result: LoadResult) -> str | None:
+        """Take more workers where the result shows that the client was the limit.
+
+        Says in words what was done, and then the load has to be measured again, with new prompts; None where
+        nothing changed.
+        """
+
+    def remark(self, result: LoadResult) -> str | None:
+        """What is to be said of who sent this load, or None."""
+
+    def close(self) -> None:
+        """End all workers. Safe to call twice; the next load starts new ones."""
+
+
+class OneProcess:
+    """This process drives."""
+
+    def drive(
+        self, job: Job, *, on_done: OnDone | None = None, stop: Callable[[], bool] | None = None
+    ) -> LoadResult:  # fmt: skip
+        """As `run_closed` and `run_open`."""
+        return do(job, on_done=on_done, stop=stop)
+
+    def grow(self, result: LoadResult) -> str | None:
+        """Never."""
+        del result
+        return None
+
+    def remark(self, result: LoadResult) -> str | None:
+        """Nothing."""
+        del result
+        return None
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class Several:
+    """A crew drives, each worker its share; one user or one request is one worker's."""
+
+    def __init__(self, crew: Crew, workers: int) -> None:
+        self._crew = crew
+        self.workers = workers
+
+    def drive(
+        self, job: Job, *, on_done: OnDone | None = None, stop: Callable[[], bool] | None = None
+    ) -> LoadResult:  # fmt: skip
+        """As `run_closed` and `run_open`, from several workers at one time."""
+        if job.offsets is None:
+            shares = divide_closed(len(job.requests), job.max_concurrency or 1, self.workers)
+        else:
+            shares = divide_open(job.offsets, job.max_concurrency, self.workers)
+        return conduct(self._crew, job, shares, on_done=on_done, stop=stop)
+
+    def grow(self, result: LoadResult) -> str | None:
+        """Never: the number was chosen."""
+        del result
+        return None
+
+    def remark(self, result: LoadResult) -> str | None:
+        """How the workers did."""
+        return worker_remark(result)
+
+    def close(self) -> None:
+        """End all workers."""
+        self._crew.close()
+
+
+class Auto:
+    """One process, until what it measures of itself asks for more."""
+
+    def __init__(self, cores: int) -> None:
+        self._cores = cores
+        self._most = max(1, cores - 1)
+        self._driver: OneProcess | Several = OneProcess()
+
+    @property
+    def workers(self) -> int:
+        """How many drive at present."""
+        return self._driver.workers if isinstance(self._driver, Several) else 1
+
+    def drive(
+        self, job: Job, *, on_done: OnDone | None = None, stop: Callable[[], bool] | None = None
+    ) -> LoadResult:  # fmt: skip
+        """As `run_closed` and `run_open`, from as many workers as have proved necessary so far."""
+        return self._driver.drive(job, on_done=on_done, stop=stop)
+
+    def grow(self, result: LoadResult) -> str | None:
+        """Twice as many workers, at most one for each core but one, where the client was the limit."""
+        before = self.workers
+        if result.partial or not result.health.at_its_limit or before >= self._most:
+            return None
+        after = min(2 * before, self._most)
+        if isinstance(self._driver, Several):
+            self._driver.workers = after
+        else:
+            self._driver = Several(ProcessCrew(), after)
+        return f"the client was at its limit; measuring again with {after} worker processes instead of {before}"
+
+    def remark(self, result: LoadResult) -> str | None:
+        """How the workers did, or why there are no more of them."""
+        if result.health.at_its_limit and self.workers >= self._most:
+            return (
+                f"{OPTION} auto stays at {self.workers} on {self._cores} cores, of which one is left to everything "
+                "else: give the client more cores, or name a number of workers"
+            )
+        return worker_remark(result)
+
+    def close(self) -> None:
+        """End all workers."""
+        self._driver.close()
+
+
+def worker_remark(result: LoadResult) -> str | None:
+    """How each worker did, in one line; None where there was one process."""
+    if not result.workers:
+        return None
+    lags = " / ".join("-" if one.health is None else f"{one.health.loop_lag_p99 * 1e3:.1f}" for one in result.workers)
+    shares = " / ".join("-" if one.health is None else f"{one.health.cpu_share:.0%}" for one in result.workers)
+    hosts = len({one.host for one in result.workers})
+    return (
+        f"sent by {len(result.workers)} workers on {hosts} {'machine' if hosts == 1 else 'machines'}: "
+        f"event loops late by {lags} ms (p99), {shares} of a core used"
+    )
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def driver_for(asked: WorkersAsked) -> Driver:
+    """The driver that was asked for; worker processes are started at the first load.
+
+    Raises:
+        WorkersError: Ray is asked for and not installed, or its cluster cannot be reached.
+    """
+    if asked.ray is not None:
+        from phasegate.load.workers.ray_workers import RayCrew
+
+        crew = RayCrew(asked.ray)
+        return Several(crew, crew.cpus)
+    if asked.processes is None:
+        return Auto(usable_cores())
+    return OneProcess() if asked.processes == 1 else Several(ProcessCrew(), asked.processes)

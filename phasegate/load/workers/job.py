@@ -1,0 +1,52 @@
+"""A load as a value: what is sent, to whom, how many at a time or when. A worker's share of a load is one too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from phasegate.load.closed import run_closed
+from phasegate.load.driving import Cue, LoadResult, OnDone
+from phasegate.load.open_loop import run_open
+from phasegate.load.request import Request
+from phasegate.load.shapes import Shape
+from phasegate.load.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One load, or one worker's share of it. Holds the API key, which its repr does not show.
+
+    Attributes:
+        target: the server.
+        requests: in the order in which recordings come back.
+        max_concurrency: requests in flight at most; None, with offsets only, for no cap.
+        offsets: seconds from the start at which each request is due (open loop); None in a closed loop.
+    """
+
+    target: Target
+    requests: tuple[Request, ...] = field(repr=False)
+    max_concurrency: int | None
+    offsets: tuple[float, ...] | None = None
+
+
+def shaped(target: Target, requests: Sequence[Request], shape: Shape, rng: np.random.Generator) -> Job:
+    """The load of a shape, with the schedule that ``rng`` draws; `shapes_run.run_shape` drives the same."""
+    if not shape.is_open:
+        return Job(target, tuple(requests), shape.users)
+    return Job(target, tuple(requests), shape.max_concurrency, tuple(shape.offsets(len(requests), rng)))
+
+
+def do(
+    job: Job, *, on_done: OnDone | None = None, stop: Callable[[], bool] | None = None, cue: Cue | None = None
+) -> LoadResult:
+    """Drive the load from this process; see `run_closed` and `run_open`."""
+    if job.offsets is None:
+        users = 1 if job.max_concurrency is None else job.max_concurrency
+        return run_closed(job.target, job.requests, max_concurrency=users, on_done=on_done, stop=stop, cue=cue)
+    schedule = list(zip(job.offsets, job.requests, strict=True))
+    return run_open(
+        job.target, schedule, max_concurrency=job.max_concurrency, on_done=on_done, stop=stop, cue=cue
+    )  # fmt: skip
