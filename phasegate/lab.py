@@ -18,13 +18,14 @@ from phasegate.engines.host_probe import HostWatch, watch_host
 from phasegate.engines.identity import ClientIdentity, ServerIdentity
 from phasegate.engines.profile import EngineProfile
 from phasegate.load.closed import LoadResult, run_closed
+from phasegate.load.own_error import Calibrations
 from phasegate.load.request import Request
 from phasegate.load.target import Target
 from phasegate.metric import metric_named
 from phasegate.prompt import Calibration, PromptWriter, calibrate, calibrate_known
 from phasegate.run import Measured, WorkloadRun, usable_value
 from phasegate.timeline import Expected, Recording, Timeline
-from phasegate.wire.openai_stream import decode
+from phasegate.wire.decoding import decode
 from phasegate.words import COMMON_WORDS
 from phasegate.workload import Planned, Workload, plan_blocks, plan_warmups
 
@@ -64,6 +65,7 @@ class Lab:
         sentinel: the lab of a frozen reference that is measured in every session, or None.
         watch: looks after the engine's host since this session began; None where the engine runs elsewhere.
         plan: how a budget of time was divided, in one sentence, for the report; None without a budget.
+        calibrations: the client's own error, as far as it was measured; shared by all sessions of a run.
     """
 
     engine: Engine
@@ -78,6 +80,7 @@ class Lab:
     sentinel: Lab | None = None
     watch: HostWatch | None = None
     plan: str | None = None
+    calibrations: Calibrations = field(default_factory=Calibrations)
     runs: dict[str, WorkloadRun] = field(default_factory=dict)
     _calibrations: dict[str, Calibration] = field(default_factory=dict)
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
@@ -171,7 +174,8 @@ class Lab:
         def count(prompt: str) -> int:
             expected = Expected(endpoint=endpoint, max_tokens=1, cold_prompt=False)
             line = self.send_one(prompt, expected, output_tokens=1)
-            if line.status != "ok":
+            # A model that reasons unseen spends the one token on that: an empty answer, with its counts.
+            if line.status != "ok" and not (line.status == "empty" and line.prompt_tokens is not None):
                 kind = line.error_kind or line.status
                 said = f": {line.error_message}" if line.error_message else ""
                 raise MeasurementError(f"a first request, to count its tokens, failed ({kind}){said}")
@@ -189,6 +193,17 @@ class Lab:
         writer = PromptWriter(self.calibration(endpoint), self.seed)
         plan = plan_blocks(workload, np.random.default_rng(self.seed), first)
         return [self._planned_request(planned, workload, writer) for planned in plan]
+
+    def requests_for(self, plan: Sequence[tuple[Workload, Planned]]) -> list[Request]:
+        """The requests of a plan over several workloads, in its order; prompts as the plan's keys say."""
+        writers: dict[str, PromptWriter] = {}
+        requests = []
+        for workload, planned in plan:
+            resolved = self._resolved(workload)
+            assert resolved.endpoint is not None
+            writer = writers.setdefault(resolved.endpoint, PromptWriter(self.calibration(resolved.endpoint), self.seed))
+            requests.append(self._planned_request(planned, resolved, writer))
+        return requests
 
     def prompt_line(self) -> str:
         """How prompts were written, in one line, for the report."""
@@ -212,18 +227,18 @@ class Lab:
         """The request for a prompt, in the engine's dialect."""
         body: dict[str, object] = dict(self.profile.request_extras(expected.endpoint, output_tokens))
         body["temperature"] = 0
-        if expected.endpoint == "chat":
-            body["messages"] = [{"role": "user", "content": prompt}]
-        else:
+        if expected.endpoint == "completions":
             body["prompt"] = prompt
-        return Request(f"r{next(self._numbers)}", expected.endpoint, body, expected)
+        else:
+            body["messages"] = [{"role": "user", "content": prompt}]
+        return Request(f"r{next(self._numbers)}", expected.endpoint, self.profile.allowed(body), expected)
 
     def _planned_request(self, planned: Planned, workload: Workload, writer: PromptWriter) -> Request:
         assert workload.endpoint is not None
         expected = Expected(
             endpoint=workload.endpoint,
             max_tokens=planned.output_tokens,
-            output_tokens=planned.output_tokens if self.profile.length_is_forced else None,
+            output_tokens=planned.output_tokens if self.profile.forces_length(workload.endpoint) else None,
             prompt_tokens=planned.input_tokens,
             cold_prompt=planned.cold,
             # The template's own tokens stand at the start of every prompt and are always cached, and the first

@@ -4,17 +4,21 @@ A level is measured in rounds, and the levels take turns within a round, so that
 them. Each round has its own window, from the first request sent to the last token; the pauses between rounds belong to
 no window. Latencies here are what a user sees: every request that was sent counts, also one that the lab would not
 take for a sample.
+
+No fault of a server may make it look better than it is (`value_of`): what failed, or stopped short of the length it was
+told to write, is never fast, and a count that the server got wrong divides nothing.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from phasegate.client_error import ClientError
 from phasegate.metric import Undefined, inter_chunk_latencies, metric_named
 from phasegate.stats.percentile import PercentileInterval, percentile_interval
 from phasegate.timeline import Timeline
@@ -23,28 +27,95 @@ PROMPT_MS = "prompt_ms"
 """llama.cpp's own time of a prefill among ``timings``, in milliseconds."""
 
 
+SHORT_ANSWER = "short_answer"
+"""The name under which answers are counted that stopped before the length they were told to have."""
+
+NO_ANSWER = "no_answer"
+"""The name of requests that a silent server let run into the idle deadline; one that falls silent later is an
+``idle_timeout``."""
+
+
+def ended_well(line: Timeline) -> bool:
+    """Whether a request was answered, and in full: as long as it was told to be, where it was told."""
+    return line.status == "ok" and not _stopped_short(line)
+
+
+def _stopped_short(line: Timeline) -> bool:
+    wanted = line.expected.output_tokens
+    return wanted is not None and "osl_mismatch" in line.flags and (line.output_tokens or 0) < wanted
+
+
+def value_of(line: Timeline, metric: str) -> float | None:
+    """What a request counts with in a metric; None where it counts as infinity.
+
+    Beyond the definition of the metric, that is where the request failed or stopped short, and for TPOT where the
+    server counts more tokens than it was told to write and more than came. Tokens that came in one read with the first
+    one say nothing of the pace, so TPOT is spread over the others: an answer that was held back is not decoded faster
+    for it.
+    """
+    if not ended_well(line):
+        return None
+    value = metric_named(metric).measure(line)
+    if isinstance(value, Undefined):
+        return None
+    return _paced(line, value) if metric_named(metric).short == "tpot" else value
+
+
+def _paced(line: Timeline, tpot: float) -> float | None:
+    events, wanted = len(line.tokens), line.expected.output_tokens
+    if line.output_tokens is None or (wanted is not None and line.output_tokens > max(wanted, events)):
+        return None
+    held = sum(1 for event in line.tokens if event.at == line.tokens[0].at) - 1
+    steps = line.output_tokens - 1
+    paced = steps - held * line.output_tokens / events
+    return tpot * steps / paced if held < events - 1 and paced > 0 else None
+
+
+def failure_of(line: Timeline) -> str:
+    """The name under which a request that did not end well is counted."""
+    if line.status == "ok":
+        return SHORT_ANSWER
+    if line.error_kind == "idle_timeout" and line.first_byte is None:
+        return NO_ANSWER
+    return line.error_kind or line.status
+
+
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One uninterrupted run at a level: the requests in the order in which they were begun."""
+    """One uninterrupted run at a level: the requests in the order in which they were begun.
+
+    Attributes:
+        timelines: the requests.
+        of_whole: seconds of the window where these are only some of the requests that were under way; None where
+            they are all.
+    """
 
     timelines: tuple[Timeline, ...]
+    of_whole: float | None = None
 
     @property
     def window(self) -> float:
         """Seconds from the first request sent to the last token of any; 0.0 where no token came."""
+        if self.of_whole is not None:
+            return self.of_whole
         sent = [line.sent for line in self.timelines if line.sent is not None]
         ends = [line.tokens[-1].at for line in self.timelines if line.tokens]
         return max(ends) - min(sent) if sent and ends else 0.0
 
     @property
     def output_tokens(self) -> int:
-        """Proven output tokens of the answers that ended well."""
-        return sum(line.output_tokens or 0 for line in self.timelines if line.status == "ok")
+        """Proven output tokens of the answers; never more of one than it was told to have."""
+        return sum(_tokens_of(line) for line in self.timelines if line.status == "ok")
 
     @property
     def token_rate(self) -> float:
         """Output tokens per second over the window; 0.0 where there is none."""
         return self.output_tokens / self.window if self.window > 0 else 0.0
+
+
+def _tokens_of(line: Timeline) -> int:
+    told, wanted = line.output_tokens or 0, line.expected.output_tokens
+    return told if wanted is None else min(told, wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +129,8 @@ class LevelRun:
         partial: True when it was stopped before its plan was done.
         missed: why the load that was asked for was not reached, or None.
         notes: remarks of the client about itself.
+        client: what is known of the client's own error at this level; None where nothing is.
+        workloads: request id -> workload, of a mix; empty where all requests are of one.
     """
 
     level: float
@@ -66,6 +139,8 @@ class LevelRun:
     partial: bool = False
     missed: str | None = None
     notes: tuple[str, ...] = ()
+    client: ClientError | None = None
+    workloads: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def timelines(self) -> tuple[Timeline, ...]:
@@ -83,10 +158,8 @@ class LevelRun:
         return f"{self.level:.3g} requests/s" if self.by_rate else f"{self.level:g} at a time"
 
     def samples(self, metric: str) -> list[float]:
-        """Values of a metric, one per request that ended well and has it."""
-        row = metric_named(metric)
-        measured = (row.measure(line) for line in self.timelines if line.status == "ok")
-        return [value for value in measured if not isinstance(value, Undefined)]
+        """Values of a metric, one per request that ended well and has it (`value_of`)."""
+        return [value for line in self.timelines if (value := value_of(line, metric)) is not None]
 
     def without(self, metric: str) -> int:
         """Requests that have no value of a metric: failures, and answers that do not define it."""
@@ -131,11 +204,32 @@ class LevelRun:
     @property
     def request_rate(self) -> float:
         """Requests that ended well, per second of the measured window."""
-        return self.rate_of(sum(1 for line in self.timelines if line.status == "ok"))
+        return self.rate_of(sum(map(ended_well, self.timelines)))
 
     def failures(self) -> Counter[str]:
         """Error kind -> failed requests."""
-        return Counter(line.error_kind or line.status for line in self.timelines if line.status != "ok")
+        return Counter(failure_of(line) for line in self.timelines if not ended_well(line))
+
+    def remarks(self) -> Counter[str]:
+        """Flag -> answered requests that carry it (`wire.flags.FLAGS`)."""
+        return Counter(flag for line in self.timelines if ended_well(line) for flag in line.flags)
+
+    def usual_tokens(self) -> float:
+        """Median output tokens of the answers that ended well; 0.0 without any."""
+        counts = [line.output_tokens for line in self.timelines if ended_well(line) and line.output_tokens]
+        return float(np.median(counts)) if counts else 0.0
+
+    def names(self) -> tuple[str, ...]:
+        """The workloads of a mix, each once, in alphabetical order; empty where all requests are of one."""
+        return tuple(sorted(set(self.workloads.values())))
+
+    def part(self, name: str) -> LevelRun:
+        """The requests of one workload of a mix, with the windows of the whole."""
+        rounds = tuple(
+            Round(tuple(line for line in one.timelines if self.workloads.get(line.request_id) == name), one.window)
+            for one in self.rounds
+        )
+        return replace(self, rounds=rounds)
 
 
 def _is_number(value: object) -> bool:

@@ -96,6 +96,8 @@ def session_of(lab: Lab, runs: Sequence[WorkloadRun], surroundings: HostReport |
     server = server_facts(lab)
     measurements: list[Measurement] = [one for run in runs for one in run.measurements(METRICS)]
     client = {**asdict(lab.client), "seed": lab.seed}
+    if lab.calibrations.known:
+        client["own_error"] = lab.calibrations.as_json()
     if surroundings is not None:
         client["surroundings"] = asdict(surroundings)
     return Session(

@@ -2,7 +2,8 @@
 
 The search is told what was measured and says what to measure next; it measures nothing itself. A level counts as kept
 or broken only where the exact interval proves it, so the answer is an interval: kept up to the one, broken from the
-other, with the unproven levels between them.
+other, with the unproven levels between them. Where the break was found but not proven, higher levels are measured until
+one proves it, since a heavier load breaks the objective more plainly.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def next_level(objectives: Sequence[Objective], runs: Sequence[LevelRun], *, at_
     """The concurrency to measure next, or None where the search is over.
 
     1 first, then twice the highest while all is kept, then the middle between kept and broken of the objective that
-    breaks first. ``at_most`` is never exceeded.
+    breaks first, then twice the highest again while no level proves the break. ``at_most`` is never exceeded.
     """
     low, high = _bracket(objectives, runs)
     if low is None and high is None:
@@ -115,7 +116,10 @@ def next_level(objectives: Sequence[Objective], runs: Sequence[LevelRun], *, at_
         assert low is not None
         return min(int(low) * 2, at_most) if low < at_most else None
     middle = (int(low or 0) + int(high)) // 2
-    return middle if (low or 0) < middle < high and middle >= 1 else None
+    if (low or 0) < middle < high and middle >= 1:
+        return middle
+    above = _to_prove_the_break(objectives, runs, at_most)
+    return None if above is None else int(above)
 
 
 def next_rate(
@@ -131,10 +135,23 @@ def next_rate(
     if high is None:
         assert low is not None
         return min(low * 2, at_most) if low < at_most else None
-    if low is None:
-        # Broken where it began: look below, but not for ever.
-        return high / 2 if high > first / 8 else None
-    return math.sqrt(low * high) if high / low > RATE_STEP else None
+    if low is None and high > first / 8:
+        return high / 2  # broken where it began: look below, but not for ever
+    if low is not None and high / low > RATE_STEP:
+        return math.sqrt(low * high)
+    return _to_prove_the_break(objectives, runs, at_most)
+
+
+def _to_prove_the_break(objectives: Sequence[Objective], runs: Sequence[LevelRun], at_most: float) -> float | None:
+    """A level above all measured ones, where no level proves a break that one of them shows; None where one does.
+
+    None also where the client could not offer the highest level: it cannot offer a higher one either.
+    """
+    proven = any(judge_level(one, run).verdict is Verdict.SLO_BREACH for one in objectives for run in runs)
+    highest = max(runs, key=lambda run: run.level)
+    if proven or highest.missed is not None or highest.level >= at_most:
+        return None
+    return min(2 * highest.level, at_most)
 
 
 def _bracket(objectives: Sequence[Objective], runs: Sequence[LevelRun]) -> tuple[float | None, float | None]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from phasegate.client_error import FIRST_TOKEN, WHOLE
+from phasegate.gate.margin import breach_margin, pass_margin
 from phasegate.gate.slo import Objective, attainment
 from phasegate.gate.verdict import Verdict
-from phasegate.load_run import LevelRun
-from phasegate.metric import Undefined, metric_named
+from phasegate.load_run import LevelRun, value_of
 from phasegate.stats.intervals import ProportionInterval, proportion_interval
 from phasegate.timeline import Timeline
 from phasegate.units import format_percent, format_seconds
@@ -65,14 +66,30 @@ def judge_level(objective: Objective, run: LevelRun) -> Kept:
     if run.missed is not None:
         return Kept(objective, run.level, Verdict.INVALID_RUN, f"{said}; {run.missed}", missed)
     if missed.low > promised:
-        return Kept(objective, run.level, Verdict.SLO_BREACH, said, missed)
+        return _unless_the_client(Kept(objective, run.level, Verdict.SLO_BREACH, said, missed), run)
     if missed.high <= promised:
-        return Kept(objective, run.level, Verdict.PASS, said, missed)
+        return _unless_the_client(Kept(objective, run.level, Verdict.PASS, said, missed), run)
     needed = _needed(objective, missed)
     return Kept(
         objective, run.level, Verdict.INCONCLUSIVE, f"{said}; p{objective.percentile:g} needs {needed} requests "
         f"(--perf-load-requests {needed})", missed, needed,
     )  # fmt: skip
+
+
+def _unless_the_client(kept: Kept, run: LevelRun) -> Kept:
+    """The decision, or INVALID_RUN where the client's own error is a material share of the margin it was made by.
+
+    A late client makes first tokens and whole answers later and never earlier, so one that passes all the same passes.
+    """
+    metric = kept.objective.metric
+    if run.client is None or (kept.verdict is Verdict.PASS and metric in FIRST_TOKEN | WHOLE):
+        return kept
+    margin_of = pass_margin if kept.verdict is Verdict.PASS else breach_margin
+    margin = margin_of(kept.objective, run.samples(metric), run.without(metric), ALPHA)
+    problem = run.client.problem(metric, run.usual_tokens(), margin)
+    if problem is None:
+        return kept
+    return replace(kept, verdict=Verdict.INVALID_RUN, reason=f"{kept.reason}; {problem}")
 
 
 def _needed(objective: Objective, missed: ProportionInterval) -> int:
@@ -101,5 +118,5 @@ def attained(objectives: Sequence[Objective], run: LevelRun) -> int:
 
 
 def _meets(line: Timeline, objective: Objective) -> bool:
-    value = metric_named(objective.metric).measure(line)
-    return line.status == "ok" and not isinstance(value, Undefined) and value <= objective.limit
+    value = value_of(line, objective.metric)
+    return value is not None and value <= objective.limit

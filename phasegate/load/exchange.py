@@ -95,7 +95,8 @@ class Exchange:
         if self.ending is not None or self._was_over():
             return
         where = "inside the answer" if self.pieces else "before any answer"
-        self.end(Ending.INCOMPLETE, at, f"connection lost {where}: {describe(error)}")
+        ending = Ending.RESET if isinstance(error, ConnectionResetError) else Ending.INCOMPLETE
+        self.end(ending, at, f"connection lost {where}: {describe(error)}")
 
     def end(self, ending: Ending, at: float, detail: str = "") -> None:
         """Close the books, once."""

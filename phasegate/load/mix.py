@@ -8,10 +8,64 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from phasegate.workload import Planned, Workload, plan_blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """Several workloads in one load.
+
+    Attributes:
+        parts: each workload with its weight, above 0.
+    """
+
+    parts: tuple[tuple[Workload, float], ...]
+
+    @property
+    def name(self) -> str:
+        """The mix as it is written in the option."""
+        return " ".join(f"{workload.name}={weight:g}" for workload, weight in self.parts)
+
+    @property
+    def requests(self) -> int:
+        """Requests where nobody says how many: those of all its workloads together."""
+        return sum(workload.requests for workload, _ in self.parts)
+
+    @property
+    def warmups(self) -> int:
+        """The same for warm-ups."""
+        return sum(workload.warmups for workload, _ in self.parts)
+
+
+def parse_mix(text: str, *, source: str) -> dict[str, float]:
+    """Workload -> weight, as ``chat=3 report=1`` says; a name without a weight has 1.
+
+    Raises:
+        ValueError: one line naming the word, its source and what would be right.
+    """
+    weights: dict[str, float] = {}
+    for word in text.replace(",", " ").split():
+        name, sign, given = word.partition("=")
+        weight = _weight(given) if sign else 1.0
+        if not name or not 0 < weight < math.inf:
+            raise ValueError(f"{source}: {word!r} is not a workload with a weight above 0; write chat=3 report=1")
+        if name in weights:
+            raise ValueError(f"{source}: {name!r} comes twice; add up its weights")
+        weights[name] = weight
+    if not weights:
+        raise ValueError(f"{source} names no workload; write chat=3 report=1")
+    return weights
+
+
+def _weight(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def quotas(weights: Sequence[float], count: int) -> tuple[int, ...]:
@@ -45,11 +99,12 @@ def mixed(weights: Mapping[str, float], count: int, rng: np.random.Generator) ->
 
 
 def plan_mixed(
-    workloads: Sequence[tuple[Workload, float]], count: int, rng: np.random.Generator
+    workloads: Sequence[tuple[Workload, float]], count: int, rng: np.random.Generator, first_block: int = 0
 ) -> list[tuple[Workload, Planned]]:
     """``count`` planned requests of several workloads by weight, each with the workload it belongs to.
 
-    Every workload's own requests come in the order of its own plan, so its cells are visited evenly.
+    Every workload's own requests come in the order of its own plan, so its cells are visited evenly. ``first_block``
+    numbers their blocks on, so that a later plan has new prompts.
 
     Raises:
         ValueError: a weight that is not possible, or two workloads of one name.
@@ -59,11 +114,11 @@ def plan_mixed(
         raise ValueError("a mix names each workload once; add up the weights of the one that comes twice")
     order = mixed(weights, count, rng)
     by_name = {workload.name: workload for workload, _ in workloads}
-    plans = {name: iter(plan_of(by_name[name], order.count(name), rng)) for name in by_name}
+    plans = {name: iter(plan_of(by_name[name], order.count(name), rng, first_block)) for name in by_name}
     return [(by_name[name], next(plans[name])) for name in order]
 
 
-def plan_of(workload: Workload, count: int, rng: np.random.Generator) -> list[Planned]:
+def plan_of(workload: Workload, count: int, rng: np.random.Generator, first_block: int = 0) -> list[Planned]:
     """Exactly ``count`` requests of one workload: as many whole blocks as that takes, the last one cut off."""
     blocks = math.ceil(count / len(workload.cells))
-    return plan_blocks(workload.with_requests(blocks), rng)[:count]
+    return plan_blocks(workload.with_requests(blocks), rng, first_block)[:count]

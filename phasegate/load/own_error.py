@@ -7,126 +7,183 @@ requests counts as the client's, so the figures are upper bounds; on a machine w
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from phasegate.client_error import OwnError
+from phasegate.engines.base import EngineError
 from phasegate.engines.simulator.config import Batching, SimulatorConfig
-from phasegate.engines.simulator.engine import SimulatorEngine
-from phasegate.engines.simulator.truth import Truth
+from phasegate.engines.simulator.process import SimulatorProcess
+from phasegate.engines.simulator.truth import Truth, read_log
 from phasegate.load.closed import run_closed
+from phasegate.load.driving import LoadResult, OnDone
 from phasegate.load.request import Request
 from phasegate.load.target import Target
 from phasegate.stats.percentile import nearest_rank
 from phasegate.timeline import Timeline
-from phasegate.units import format_percent, format_seconds
 from phasegate.wire.openai_stream import decode
 
-PACE = 50.0
-"""Tokens a second of each stream: that of a chat that is read along."""
+__all__ = ["Calibrations", "OwnError", "measure_own_error", "own_error_of"]
+
+PACE = 100.0
+"""Tokens a second of each stream: that of a quick chat."""
 
 MOST_CHUNKS = 10_000.0
 """Chunks a second that the simulator is asked for; with more streams each gets a slower pace."""
 
-TOKENS = 16
-"""Tokens of each answer: 15 gaps for TPOT, a third of a second a wave at full pace."""
+TOKENS = 8
+"""Tokens of each answer: 7 gaps for TPOT, a tenth of a second a wave at full pace."""
 
-LEAST_REQUESTS = 32
-"""Requests of one measurement at low concurrency, so that a p99 is not the only value."""
+WAVES = 2
+"""Waves of requests: in the second one requests go out while other answers come."""
 
-MATERIAL = 0.25
-"""Share of a tolerance that the client's own error may take: what is left judges the server."""
+LEAST_REQUESTS = 12
+"""Requests of one measurement at low concurrency: a second for one user, and a median that no single one moves."""
 
 _NUMBER = re.compile(rb'"id":\s*"chatcmpl-\d+-\d+-(\d+)"')
 
+Drive = Callable[..., LoadResult]
+"""What sends a closed loop: `run_closed`, or the same over several processes."""
 
-@dataclass(frozen=True, slots=True)
-class OwnError:
-    """The error of this client on this machine.
+Watcher = Callable[[int, Sequence[Request]], OnDone | None]
+"""Makes what is called at the end of each request, from the concurrency and the requests; it is part of the client."""
+
+
+@dataclass
+class Calibrations:
+    """What is known of this run's client: each concurrency is measured once for each set-up of processes.
 
     Attributes:
-        concurrency: requests in flight.
-        requests: requests measured.
-        lost: requests that did not come back whole.
-        ttft_p50, ttft_p99: seconds by which TTFT came out too long.
-        tpot_p50: absolute error of TPOT as a fraction.
+        known: set-up and concurrency -> the error.
+        failed: why the client could not be calibrated, or None.
     """
 
-    concurrency: int
-    requests: int
-    lost: int
-    ttft_p50: float
-    ttft_p99: float
-    tpot_p50: float
+    known: dict[tuple[str, int], OwnError] = field(default_factory=dict)
+    failed: str | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain values, to be stored beside results."""
-        return asdict(self)
-
-    def problem(self, *, ttft_tolerance: float | None = None, tpot_tolerance: float | None = None) -> str | None:
-        """Why this client cannot judge with these tolerances, in one line with the remedy; None where it can.
+    def measure(
+        self,
+        levels: Iterable[int],
+        *,
+        setup: str = "",
+        drive: Drive = run_closed,
+        watcher: Watcher | None = None,
+        transport: str = "auto",
+    ) -> None:
+        """Measure the levels that are not known yet; the tested server should be idle meanwhile.
 
         Args:
-            ttft_tolerance: seconds by which a TTFT may differ before it matters; None where none is judged.
-            tpot_tolerance: fraction by which a TPOT may; None where none is judged.
+            levels: requests in flight, each at least 1.
+            setup: a name for the processes that send; errors of one set-up say nothing of another.
+            drive: what sends.
+            watcher: what the run calls at the end of each request, if anything.
+            transport: of the tested target.
         """
-        share = format_percent(MATERIAL, digits=0)
-        remedy = "give the client a core of its own, lower the concurrency, or widen the tolerance"
-        if self.lost:
-            return f"{self.lost} of {self.requests} requests at a server of known timing were lost; {remedy}"
-        if ttft_tolerance is not None and self.ttft_p50 > MATERIAL * ttft_tolerance:
-            return (
-                f"the client itself adds {format_seconds(self.ttft_p50)} to TTFT at {self.concurrency} at a time, "
-                f"more than {share} of the tolerance {format_seconds(ttft_tolerance)}; {remedy}"
-            )
-        if tpot_tolerance is not None and self.tpot_p50 > MATERIAL * tpot_tolerance:
-            return (
-                f"the client itself moves TPOT by {format_percent(self.tpot_p50)} at {self.concurrency} at a time, "
-                f"more than {share} of the tolerance {format_percent(tpot_tolerance)}; {remedy}"
-            )
-        return None
+        missing = [level for level in sorted(set(levels)) if (setup, level) not in self.known]
+        if not missing:
+            return
+        try:
+            found = _measure_levels(missing, drive=drive, watcher=watcher, transport=transport)
+        except (EngineError, OSError, ValueError) as error:
+            self.failed = str(error)
+            return
+        self.known.update({(setup, level): one for level, one in found.items()})
+
+    def at(self, level: int, *, setup: str = "") -> OwnError | None:
+        """The error at that concurrency; None where it was not measured."""
+        return self.known.get((setup, level))
+
+    def as_json(self) -> list[dict[str, object]]:
+        """Plain values, one entry for each concurrency and set-up, to be stored beside results."""
+        return [{**one.as_json(), "setup": setup or "one process"} for (setup, _), one in sorted(self.known.items())]
 
 
 def measure_own_error(concurrency: int, *, requests: int | None = None) -> OwnError:
     """Run this client against the simulator at that concurrency and compare with the simulator's log.
 
-    Takes a second or two. ``requests`` defaults to one wave, or `LEAST_REQUESTS` where that is more.
+    Takes a second or so. ``requests`` defaults to two waves, or `LEAST_REQUESTS` where that is more.
 
     Raises:
         ValueError: the concurrency is below 1.
         EngineError: the simulator cannot be started.
     """
-    count = requests if requests is not None else max(concurrency, LEAST_REQUESTS)
-    pace = min(PACE, MOST_CHUNKS / max(concurrency, 1))
+    return _measure_levels([concurrency], requests=requests)[concurrency]
+
+
+def _measure_levels(
+    levels: Sequence[int],
+    *,
+    requests: int | None = None,
+    drive: Drive = run_closed,
+    watcher: Watcher | None = None,
+    transport: str = "auto",
+) -> dict[int, OwnError]:
+    """All levels at one simulator, which takes longer to start than to answer."""
+    pace = min(PACE, MOST_CHUNKS / max(*levels, 1))
     # Prefill costs next to nothing, so the first token comes one step after the request.
     config = SimulatorConfig(batching=Batching.ALONE, step_seconds=1 / pace, prefill_tokens_per_second=1e6)
+    process = SimulatorProcess(config)
+    try:
+        _keep_off_the_client(process.pid)
+        target = Target(f"{process.address}/v1", "simulated", transport=transport, timeout=30.0, idle_timeout=10.0)
+        found = {}
+        for level in levels:
+            sent = _requests(requests if requests is not None else max(WAVES * level, LEAST_REQUESTS))
+            told = watcher(level, sent) if watcher is not None else None
+            result = drive(target, sent, max_concurrency=level, on_done=told)
+            if result.interrupted:
+                raise KeyboardInterrupt
+            truths = read_log(process.ask("/log"))
+            process.ask("/log/reset", {})
+            found[level] = own_error_of(level, len(sent), _pairs(result, truths))
+        return found
+    finally:
+        process.stop()
+
+
+def _requests(count: int) -> list[Request]:
     body = {"messages": [{"role": "user", "content": "what is the time"}], "max_tokens": TOKENS}
-    with SimulatorEngine(config) as engine:
-        sent = [Request(f"r{number}", "chat", body) for number in range(count)]
-        result = run_closed(Target(engine.base_url, "simulated"), sent, max_concurrency=concurrency)
-        truths = {truth.number: truth for truth in engine.truths()}
+    return [Request(f"r{number}", "chat", body) for number in range(count)]
+
+
+def _keep_off_the_client(pid: int) -> None:
+    """Give the simulator the cores that the client does not use, where there are any: those of the idle engine."""
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    others = set(range(os.cpu_count() or 1)) - os.sched_getaffinity(0)
+    if others:
+        with contextlib.suppress(OSError):  # cores that this machine does not give us: it runs where it was started
+            os.sched_setaffinity(pid, others)
+
+
+def _pairs(result: LoadResult, truths: Sequence[Truth]) -> list[tuple[Timeline, Truth]]:
+    """The whole answers, each from both ends."""
+    by_number = {truth.number: truth for truth in truths}
     pairs = []
     for recording in result.recordings:
         found = _NUMBER.search(b"".join(read.data for read in recording.reads[:2]))
-        truth = truths.get(int(found.group(1))) if found else None
+        truth = by_number.get(int(found.group(1))) if found else None
         line = decode(recording)
         if truth is not None and line.status == "ok" and len(line.tokens) == len(truth.chunks):
             pairs.append((line, truth))
-    return own_error_of(concurrency, count, pairs)
+    return pairs
 
 
 def own_error_of(concurrency: int, requests: int, pairs: Sequence[tuple[Timeline, Truth]]) -> OwnError:
     """The errors of requests seen from both ends; what is missing in ``pairs`` counts as lost."""
-    ttft, tpot = [], []
+    ttft, tpot, spans = [], [], []
     for line, truth in pairs:
         left = [chunk.actual for chunk in truth.chunks if chunk.actual is not None]
         seen = [event.at for event in line.tokens]
         assert line.sent is not None
         ttft.append((seen[0] - line.sent) - (left[0] - truth.arrived))
         tpot.append(abs((seen[-1] - seen[0]) / (left[-1] - left[0]) - 1))
+        spans.append(abs((seen[-1] - seen[0]) - (left[-1] - left[0])))
     lost = requests - len(pairs)
     return OwnError(
         concurrency=concurrency,
@@ -135,4 +192,5 @@ def own_error_of(concurrency: int, requests: int, pairs: Sequence[tuple[Timeline
         ttft_p50=nearest_rank(ttft, 50, failed=lost),
         ttft_p99=nearest_rank(ttft, 99, failed=lost),
         tpot_p50=float(np.median(tpot)) if tpot else float("inf"),
+        span_p50=float(np.median(spans)) if spans else float("inf"),
     )

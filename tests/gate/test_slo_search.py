@@ -126,3 +126,37 @@ def test_requests_that_fail_are_named_before_any_phase() -> None:
     found = cause_of(TTFT, SINGLE, level_run(16, [0.1] * 10, failures=10))
     assert found.cause is Cause.FAILURES
     assert "10 x http_500" in found.reason
+
+
+def test_a_break_that_no_level_proves_is_proven_higher_up() -> None:
+    """From 3 on just over a twentieth of the requests is late, which 60 of them do not prove; from 12 on all are."""
+
+    def measured(level: int) -> LevelRun:
+        late = 0 if level < 3 else 5 if level < 12 else 60
+        return level_run(level, [0.9] * late + [0.1] * (60 - late))
+
+    runs: list[LevelRun] = []
+    while (level := next_level([TTFT], runs, at_most=64)) is not None:
+        runs.append(measured(level))
+    (found,) = limits([TTFT], runs, at_most=64)
+    assert [run.level for run in runs] == [1, 2, 4, 3, 8, 16]
+    assert (found.kept, found.unproven, found.broken) == (2, (3, 4, 8), 16)
+
+
+def test_a_rate_that_proves_no_break_is_followed_by_higher_ones() -> None:
+    """The same for arrivals, up to the bound."""
+    runs: list[LevelRun] = []
+    while (rate := next_rate([TTFT], runs, first=4.0, at_most=20.0)) is not None:
+        runs.append(level_run(rate, [0.9] * (60 if rate > 16 else 5 if rate > 7 else 0) + [0.1] * 55, by_rate=True))
+    (found,) = limits([TTFT], runs, at_most=20.0)
+    assert max(run.level for run in runs) == 20.0
+    assert found.broken is not None
+    assert found.broken > 16
+
+
+def test_a_client_that_cannot_offer_a_level_is_not_asked_for_twice_as_much() -> None:
+    runs = [
+        level_run(1, [0.1] * 60),
+        level_run(2, [0.9] * 5 + [0.1] * 55, missed="the event loop ran late"),
+    ]
+    assert next_level([TTFT], runs, at_most=64) is None

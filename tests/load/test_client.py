@@ -92,7 +92,7 @@ def test_reads_carry_the_moment_they_reached_this_host() -> None:
     [
         (steady(3, first=0.01, gap=0.005, ending="cut"), Ending.INCOMPLETE, "inside the answer"),
         (steady(3, first=0.01, gap=0.005, ending="cut", framing="length"), Ending.INCOMPLETE, "inside the answer"),
-        (steady(3, first=0.01, gap=0.005, ending="reset", ends_after=0.05), Ending.INCOMPLETE, "reset"),
+        (steady(3, first=0.01, gap=0.005, ending="reset", ends_after=0.05), Ending.RESET, "reset"),
         (Answer(ending="refuse"), Ending.INCOMPLETE, "before any answer"),
         (Answer(raw=b"SSH-2.0-OpenSSH_9.6\r\n"), Ending.PROTOCOL, "HTTP/1.1"),
         (Answer(raw=b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nnot a size\r\n"), Ending.PROTOCOL, "size"),

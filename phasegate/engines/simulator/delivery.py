@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
 
 from phasegate.engines.simulator import frames, http1
+from phasegate.engines.simulator.drip import Drip
+from phasegate.engines.simulator.extras import Extras, Part
 from phasegate.engines.simulator.faults import Fault, FaultRule
 from phasegate.engines.simulator.frames import Frames
 from phasegate.engines.simulator.model import Departure
 from phasegate.engines.simulator.truth import Sent, Truth
-
-
-class Wire(Protocol):
-    """The connection an answer goes out on."""
-
-    def write(self, data: bytes) -> None:
-        """Hand bytes to the kernel."""
-
-    def done(self) -> None:
-        """The answer is complete; the connection may take the next request."""
-
-    def reset(self) -> None:
-        """Close with RST, throwing away what has not left."""
-
-    def half_close(self) -> None:
-        """Close the sending side with FIN, after what was written."""
-
-    def later(self, seconds: float, action: Callable[[], None]) -> None:
-        """Act after some real seconds, unless the connection is gone by then."""
+from phasegate.engines.simulator.wire import Wire
 
 
 class Delivery:
@@ -45,6 +28,7 @@ class Delivery:
         usage: whether it ends with the token counts.
         running_usage: whether every chunk has them.
         reason: its finish reason.
+        extras: what it carries beside its text.
     """
 
     def __init__(
@@ -59,8 +43,12 @@ class Delivery:
         usage: bool,
         running_usage: bool,
         reason: str,
+        extras: Extras,
     ) -> None:
         self._wire = wire
+        self._drip: Drip | None = None
+        if rule is not None and rule.fault is Fault.SLOW_BODY:
+            self._wire = self._drip = Drip(wire, rule.seconds)
         self._truth = truth
         self._events = events
         self._words = words
@@ -70,6 +58,7 @@ class Delivery:
         self._usage = usage and self._fault is not Fault.MISSING_USAGE
         self._running_usage = running_usage and self._usage
         self._reason = reason
+        self._extras = extras
         self._written = 0
         self._role_due = True
         self._held: bytearray | None = None
@@ -100,11 +89,16 @@ class Delivery:
         first, tokens = departure.first, departure.tokens
         self._written = first + tokens
         if self._stream and self._fault is not Fault.EMPTY_ANSWER:
-            text = b"".join(self._words[first : first + tokens])
-            usage = self._counts() if self._running_usage else None
-            self._put(self._before(first, tokens) + self._events.text(text, usage), planned, first, tokens)
+            for part in self._extras.parts(first, tokens):
+                self._put_part(part, planned)
         if departure.last:
             self._end(planned)
+
+    def _put_part(self, part: Part, planned: float) -> None:
+        text = b"".join(self._words[part.first : part.first + part.tokens])
+        usage = self._counts(part.first + part.tokens) if self._running_usage else None
+        event = self._events.text(text, usage, reasoning=part.reasoning)
+        self._put(self._before(part.first, part.tokens) + event, planned, part.first, part.tokens)
 
     def _role(self) -> bytes:
         """The role event, the first time."""
@@ -115,15 +109,18 @@ class Delivery:
         """What goes before an event with text: the role, and the cut-off event where the rule wants it."""
         if self._role_due:
             return self._role()
-        if self._fault is not Fault.MALFORMED_EVENT or self._rule is None:
+        if self._rule is None or not first <= self._rule.after_tokens < first + tokens:
             return b""
-        return frames.MALFORMED if first <= self._rule.after_tokens < first + tokens else b""
+        return _BETWEEN.get(self._rule.fault, b"")
 
-    def _counts(self) -> frames.Usage:
-        written = 0 if self._fault is Fault.EMPTY_ANSWER else self._written
+    def _counts(self, written: int | None = None) -> frames.Usage:
+        """Token counts after so many tokens; all of them for None."""
+        written = self._written if written is None else written
+        reasoned = self._extras.reasoned(written)
+        written = 0 if self._fault is Fault.EMPTY_ANSWER else written
         if self._fault is Fault.WRONG_USAGE:
             written += (written + 1) // 2
-        return frames.usage_object(self._truth.prompt_tokens, written, self._truth.cached_tokens)
+        return frames.usage_object(self._truth.prompt_tokens, written, self._truth.cached_tokens, reasoned)
 
     def _put(self, data: bytes, planned: float | None = None, first: int = 0, tokens: int = 0) -> None:
         """Send one piece of the body, or hold it back, and note when it left if it has tokens."""
@@ -136,9 +133,11 @@ class Delivery:
             self._held += http1.chunk(data)
             self._held_chunks += [sent] if sent is not None else []
             return
-        if sent is not None:
+        if sent is not None and self._drip is None:
             sent.actual = time.monotonic()
         self._wire.write(http1.chunk(data))
+        if sent is not None and self._drip is not None:
+            self._drip.when_out(lambda: setattr(sent, "actual", time.monotonic()))
 
     def _dribble(self, rest: bytes, gap: float) -> None:
         self._wire.write(rest[:1])
@@ -176,7 +175,11 @@ class Delivery:
             self._over("finished")
 
     def _end_whole(self, planned: float) -> None:
-        text = b"".join(self._words[: self._written]) if self._fault is not Fault.EMPTY_ANSWER else b""
+        text = (
+            b"".join(self._words[self._extras.reasoning_tokens : self._written])
+            if self._fault is not Fault.EMPTY_ANSWER
+            else b""
+        )
         usage = self._counts() if self._fault is not Fault.MISSING_USAGE else None
         body = self._events.whole(text, self._reason, usage)
         if text:
@@ -186,15 +189,30 @@ class Delivery:
 
     def _ending(self) -> bytes:
         """The events that end an answer in order."""
+        timings = self._extras.timings_of(self._truth, self._written)
         usage = self._events.usage(self._counts()) if self._usage else b""
         done = b"" if self._fault is Fault.NO_DONE else frames.DONE
-        return self._role() + self._events.finish(self._reason) + usage + done
+        return self._role() + self._events.finish(self._reason, timings) + usage + done
 
     def _over(self, outcome: str) -> None:
-        self._truth.outcome = outcome
-        self._truth.ended = time.monotonic()
+        if self._drip is not None:
+            self._drip.when_out(lambda: self._note_end(outcome))
+        else:
+            self._note_end(outcome)
         if self._fault not in _NOTHING_MORE:
             self._wire.done()
+
+    def _note_end(self, outcome: str) -> None:
+        self._truth.outcome = outcome
+        self._truth.ended = time.monotonic()
+
+    def _cut_a_chunk(self) -> None:
+        whole = http1.chunk(self._events.text(b" cut"))
+        self._wire.write(whole[: len(whole) // 2])
+        self._wire.half_close()
+
+    def _send_garbage(self) -> None:
+        self._wire.write(http1.chunk(frames.GARBAGE) + http1.LAST_CHUNK)
 
     def _truncate(self) -> None:
         self._wire.write(http1.chunk(frames.DONE) + http1.LAST_CHUNK)
@@ -217,10 +235,15 @@ class Delivery:
 _BREAKS: Mapping[Fault, Callable[[Delivery], None]] = {
     Fault.RESET_MID_STREAM: Delivery._reset,
     Fault.HALF_CLOSE: Delivery._half_close,
+    Fault.CUT_CHUNK: Delivery._cut_a_chunk,
+    Fault.GARBAGE: Delivery._send_garbage,
     Fault.TRUNCATED: Delivery._truncate,
     Fault.SILENT_STALL: Delivery._stay_silent,
     Fault.ERROR_IN_STREAM: Delivery._send_error,
 }
 
-_NOTHING_MORE = frozenset({Fault.RESET_MID_STREAM, Fault.HALF_CLOSE, Fault.SILENT_STALL})
+_BETWEEN: Mapping[Fault, bytes] = {Fault.MALFORMED_EVENT: frames.MALFORMED, Fault.EARLY_DONE: frames.DONE}
+"""Faults that put something between two tokens, and what."""
+
+_NOTHING_MORE = frozenset({Fault.RESET_MID_STREAM, Fault.HALF_CLOSE, Fault.CUT_CHUNK, Fault.SILENT_STALL})
 """Faults after which the connection takes no further request."""

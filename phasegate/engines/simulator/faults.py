@@ -18,14 +18,19 @@ class Fault(str, enum.Enum):
     HTTP_429 = "http_429"
     HTTP_500 = "http_500"
     HTTP_503 = "http_503"
+    NO_ANSWER = "no_answer"
     RESET_BEFORE_HEADERS = "reset_before_headers"
     RESET_MID_STREAM = "reset_mid_stream"
     HALF_CLOSE = "half_close"
+    CUT_CHUNK = "cut_chunk"
     TRUNCATED = "truncated"
+    EARLY_DONE = "early_done"
     SILENT_STALL = "silent_stall"
     SLOW_LORIS = "slow_loris"
+    SLOW_BODY = "slow_body"
     ERROR_IN_STREAM = "error_in_stream"
     NOT_HTTP = "not_http"
+    GARBAGE = "garbage"
     MALFORMED_EVENT = "malformed_event"
     EMPTY_ANSWER = "empty_answer"
     MISSING_USAGE = "missing_usage"
@@ -41,14 +46,19 @@ FAULTS: Mapping[Fault, str] = {
     Fault.HTTP_429: "answers 429 at once, with a Retry-After header of `seconds`",
     Fault.HTTP_500: "answers 500 at once",
     Fault.HTTP_503: "answers 503 at once",
+    Fault.NO_ANSWER: "reads the request, never answers, and keeps the connection open",
     Fault.RESET_BEFORE_HEADERS: "resets the connection (RST) before a byte of the answer",
     Fault.RESET_MID_STREAM: "resets the connection (RST) after `after_tokens` tokens",
     Fault.HALF_CLOSE: "closes its sending side (FIN) after `after_tokens` tokens, inside the chunked body",
+    Fault.CUT_CHUNK: "closes its sending side (FIN) in the middle of a chunk, after `after_tokens` tokens",
     Fault.TRUNCATED: "ends the answer in order after `after_tokens` tokens, [DONE] included, without a finish reason",
+    Fault.EARLY_DONE: "sends [DONE] after `after_tokens` tokens and then goes on as if nothing was",
     Fault.SILENT_STALL: "sends nothing more after `after_tokens` tokens and keeps the connection open",
     Fault.SLOW_LORIS: "sends its response head one byte every `seconds`, then what has piled up since",
+    Fault.SLOW_BODY: "sends the whole answer, head and body, one byte every `seconds`",
     Fault.ERROR_IN_STREAM: "sends an error object as an event after `after_tokens` tokens, then [DONE]",
     Fault.NOT_HTTP: "answers with bytes that are not HTTP and closes",
+    Fault.GARBAGE: "sends bytes that are no events after `after_tokens` tokens, and ends in order",
     Fault.MALFORMED_EVENT: "sends an event of cut-off JSON after `after_tokens` tokens, then goes on as if nothing was",
     Fault.EMPTY_ANSWER: "ends with a finish reason and no token at all",
     Fault.MISSING_USAGE: "leaves the usage out though it was asked for",
@@ -72,9 +82,11 @@ BREAKS_AT_TOKEN = frozenset(
     {
         Fault.RESET_MID_STREAM,
         Fault.HALF_CLOSE,
+        Fault.CUT_CHUNK,
         Fault.TRUNCATED,
         Fault.SILENT_STALL,
         Fault.ERROR_IN_STREAM,
+        Fault.GARBAGE,
     }
 )
 """Faults after which no token follows."""
@@ -90,7 +102,7 @@ class FaultRule:
         at: these generation requests, counted from 1.
         probability: each generation request with this chance, 0 to 1.
         after_tokens: for faults inside a stream: after so many tokens of the answer, 1 or more.
-        seconds: for 429 the Retry-After; for slow loris the time between two bytes.
+        seconds: for 429 the Retry-After; for slow loris and a slow body the time between two bytes.
     """
 
     fault: Fault

@@ -13,14 +13,15 @@ Usage = dict[str, Any]
 """The ``usage`` object of the API."""
 
 
-def usage_object(prompt: int, completion: int, cached: int) -> Usage:
-    """Token counts as the API tells them."""
-    return {
+def usage_object(prompt: int, completion: int, cached: int, reasoning: int = 0) -> Usage:
+    """Token counts as the API tells them; reasoning is a part of the completion, and named where there is any."""
+    counts: Usage = {
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
         "prompt_tokens_details": {"cached_tokens": cached},
     }
+    return {**counts, "completion_tokens_details": {"reasoning_tokens": reasoning}} if reasoning else counts
 
 
 def event(payload: bytes) -> bytes:
@@ -29,6 +30,7 @@ def event(payload: bytes) -> bytes:
 
 
 DONE = event(b"[DONE]")
+GARBAGE = b"\x00\xff\xfe no event \x01\n\ndata: \xf5\x80 {{{\n\n" * 3
 MALFORMED = event(b'{"choices": [{"index": 0, "delta": {"conte')
 
 
@@ -59,6 +61,7 @@ class Frames:
         self._start = b"data: " + start
         opening = b',"choices":[{"index":0,'
         self._before = self._start + opening + (b'"delta":{"content":"' if chat else b'"text":"')
+        self._before_reasoning = self._start + opening + b'"delta":{"reasoning_content":"'
         self._after = (b'"}' if chat else b'"') + b',"logprobs":null,"finish_reason":null}]'
 
     def role(self) -> bytes:
@@ -68,16 +71,17 @@ class Frames:
         choice = {"index": 0, "delta": {"role": "assistant", "content": ""}, "logprobs": None, "finish_reason": None}
         return self._event({"choices": [choice]})
 
-    def text(self, escaped: bytes, usage: Usage | None = None) -> bytes:
-        """An event with text, given as it stands inside a JSON string."""
+    def text(self, escaped: bytes, usage: Usage | None = None, *, reasoning: bool = False) -> bytes:
+        """An event with text, or with text of the reasoning, given as it stands inside a JSON string."""
+        before = self._before_reasoning if reasoning else self._before
         tail = b"" if usage is None else b',"usage":' + json.dumps(usage).encode()
-        return self._before + escaped + self._after + tail + b"}\n\n"
+        return before + escaped + self._after + tail + b"}\n\n"
 
-    def finish(self, reason: str) -> bytes:
-        """The event that says why the answer ended."""
+    def finish(self, reason: str, timings: dict[str, Any] | None = None) -> bytes:
+        """The event that says why the answer ended, with the server's own timings where there are any."""
         choice: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": reason}
         choice["delta" if self._chat else "text"] = {} if self._chat else ""
-        return self._event({"choices": [choice]})
+        return self._event({"choices": [choice], **({} if timings is None else {"timings": timings})})
 
     def usage(self, usage: Usage) -> bytes:
         """The event with the token counts."""

@@ -17,6 +17,7 @@ from phasegate.engines.simulator.config import CacheMode, SimulatorConfig
 from phasegate.engines.simulator.connection import Connection
 from phasegate.engines.simulator.delivery import Delivery
 from phasegate.engines.simulator.engine_room import EngineRoom
+from phasegate.engines.simulator.extras import Extras
 from phasegate.engines.simulator.faults import BREAKS_AT_TOKEN, REFUSALS, Fault, FaultRule, rule_for
 from phasegate.engines.simulator.frames import Frames
 from phasegate.engines.simulator.http1 import HttpRequest
@@ -114,7 +115,9 @@ class Service:
             status, message = REFUSALS[rule.fault]
             retry_after = rule.seconds if rule.fault is Fault.HTTP_429 else None
             raise RefusalError(status, message, "server_error", retry_after)
-        if rule.fault is Fault.RESET_BEFORE_HEADERS:
+        if rule.fault is Fault.NO_ANSWER:
+            pass  # the client has to give up
+        elif rule.fault is Fault.RESET_BEFORE_HEADERS:
             connection.reset()
         elif rule.fault is Fault.NOT_HTTP:
             connection.write(b"\x15\x03\x01\x00\x02\x02\x28 this is not HTTP\r\n\r\n")
@@ -145,6 +148,7 @@ class Service:
             usage=ask.include_usage,
             running_usage=ask.running_usage,
             reason=reason,
+            extras=Extras.of(self.config, chat=ask.chat),
         )
         self._under_way[connection] = truth
         delivery.begin()

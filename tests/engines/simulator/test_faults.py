@@ -13,18 +13,24 @@ from tests.engines.simulator.client import RawAnswer, chat, send
 ORDER = list(Fault)
 TOKENS = 8
 AFTER = 3
+BODY_GAP = 0.0002
 
 
 @pytest.fixture(scope="module")
 def seen() -> tuple[dict[Fault, RawAnswer], dict[Fault, Truth]]:
     """What each fault looked like: request k of one simulator is hit by fault k."""
     rules = tuple(
-        FaultRule(fault, at=(number,), after_tokens=AFTER, seconds=0.001) for number, fault in enumerate(ORDER, start=1)
+        FaultRule(fault, at=(number,), after_tokens=AFTER, seconds=BODY_GAP if fault is Fault.SLOW_BODY else 0.001)
+        for number, fault in enumerate(ORDER, start=1)
     )
     process = SimulatorProcess(SimulatorConfig(speed=20, faults=rules))
     try:
         answers = {
-            fault: send(process.address, chat(max_tokens=TOKENS), patience=0.5 if fault is Fault.SILENT_STALL else 5)
+            fault: send(
+                process.address,
+                chat(max_tokens=TOKENS),
+                patience=0.5 if fault in (Fault.SILENT_STALL, Fault.NO_ANSWER) else 8,
+            )
             for fault in ORDER
         }
         truths = read_log(process.ask("/log"))
@@ -64,6 +70,47 @@ def test_connections_that_end_inside_the_answer(answers: dict[Fault, RawAnswer],
     assert answer.finish_reason is None
     # A reset may throw away what the kernel has not handed over yet.
     assert len(answer.texts) == AFTER if fault is not Fault.RESET_MID_STREAM else len(answer.texts) <= AFTER
+
+
+def test_no_answer(answers: dict[Fault, RawAnswer]) -> None:
+    """Not a byte, and no end."""
+    assert answers[Fault.NO_ANSWER] == RawAnswer(b"", "silence")
+
+
+def test_cut_chunk(answers: dict[Fault, RawAnswer]) -> None:
+    """Three tokens, and then less than was announced."""
+    answer = answers[Fault.CUT_CHUNK]
+    assert answer.ending == "closed"
+    assert answer.finish_reason is None
+    announced, _, rest = answer.raw.rpartition(b"\r\n")
+    assert len(rest) < int(announced.rpartition(b"\r\n")[2], 16)
+
+
+def test_early_done(answers: dict[Fault, RawAnswer]) -> None:
+    """The mark of the end, and then the rest of the answer."""
+    answer = answers[Fault.EARLY_DONE]
+    assert answer.payloads.index("[DONE]") < len(answer.payloads) - 1
+    assert (len(answer.texts), answer.finish_reason, answer.ending) == (TOKENS, "length", "whole")
+
+
+def test_garbage(answers: dict[Fault, RawAnswer]) -> None:
+    """In good order as far as HTTP goes."""
+    answer = answers[Fault.GARBAGE]
+    assert answer.ending == "whole"
+    assert b"\x00\xff\xfe" in answer.body
+    assert b"[DONE]" not in answer.body
+
+
+def test_slow_body(answers: dict[Fault, RawAnswer], seen: tuple[object, dict[Fault, Truth]]) -> None:
+    """Whole in the end, each byte at least a gap after the one before, and the log tells when tokens really left."""
+    answer = answers[Fault.SLOW_BODY]
+    assert (len(answer.texts), answer.finish_reason, answer.payloads[-1]) == (TOKENS, "length", "[DONE]")
+    truth = seen[1][Fault.SLOW_BODY]
+    left = [chunk.actual for chunk in truth.chunks]
+    assert None not in left
+    assert left[-1] - left[0] > BODY_GAP * (TOKENS - 1) * 20  # type: ignore[operator]
+    assert truth.ended is not None
+    assert truth.ended >= left[-1]  # type: ignore[operator]
 
 
 def test_truncated(answers: dict[Fault, RawAnswer]) -> None:
