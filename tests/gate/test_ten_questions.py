@@ -1,0 +1,135 @@
+"""Ten questions of the field, each planted in a simulated server, measured, and answered: which phase, which lever.
+
+Every question has a healthy twin, the same server without the planted cause, on which the rule must be silent. What is
+wanted in both is what interactive use wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from phasegate.gate.diagnose import Diagnosis, diagnose
+from tests.gate.situations import Plan, before_and_after_restart, measured
+
+FAST_PREFILL: dict[str, Any] = {"prefill_tokens_per_second": 16_000.0, "attention_seconds_per_token_pair": 0.0}
+"""A prefill that no one would call slow, where another cause is asked for."""
+
+DRAFTS: dict[str, Any] = {"draft_tokens": 4, "draft_acceptance": 0.8, "report_timings": True}
+THOUGHTS: dict[str, Any] = {"reasoning": "hidden"}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question.
+
+    Attributes:
+        rule, phase, lever: what must be named first; of the lever, what its name begins with.
+        planted: measures the situation and has it explained.
+        healthy: the same for its twin.
+    """
+
+    rule: str
+    phase: str
+    lever: str
+    planted: Callable[[], Diagnosis]
+    healthy: Callable[[], Diagnosis]
+
+
+def alone(plan: Plan, **settings: Any) -> Callable[[], Diagnosis]:
+    """One measurement, explained."""
+    return lambda: diagnose(measured(plan, **settings))
+
+
+def change(plan: Plan, before: dict[str, Any], now: dict[str, Any]) -> Callable[[], Diagnosis]:
+    """Two measurements, the change explained."""
+    return lambda: diagnose(measured(plan, **now), measured(plan, **before))
+
+
+def deploy(plan: Plan, *, restart: bool) -> Callable[[], Diagnosis]:
+    """Traffic before and after a deploy, the change explained."""
+
+    def explain() -> Diagnosis:
+        before, now = before_and_after_restart(plan, restart=restart, **FAST_PREFILL)
+        return diagnose(now, before)
+
+    return explain
+
+
+LENGTHS = Plan(prompts=(128, 1024), output=48)
+FASTER = {"prefill_tokens_per_second": 3_200.0, "attention_seconds_per_token_pair": 2.5e-8}
+
+QUESTIONS: dict[str, Question] = {
+    "slow start with a long prompt": Question(
+        "slow-start", "prefill", "prompt (prefix) caching",
+        alone(Plan(prompts=(256, 3000), output=8)),
+        alone(Plan(prompts=(256, 3000), output=8), **FAST_PREFILL),
+    ),
+    "slow stream": Question(
+        "slow-stream", "decode", "fewer output tokens",
+        alone(Plan(prompts=(64,)), step_seconds=0.08),
+        alone(Plan(prompts=(64,))),
+    ),
+    "big prompts stall the others": Question(
+        "stalled-streams", "prefill", "chunked prefill",
+        alone(Plan(collide=1500), chunked_prefill=False),
+        alone(Plan(collide=1500), step_token_budget=256),
+    ),
+    "a repeated 3,000-token prefix without caching": Question(
+        "uncached-prefix", "prefill", "prompt (prefix) caching",
+        alone(Plan(shared=3000), cache="off", prefill_tokens_per_second=4_000.0),
+        alone(Plan(shared=3000), cache="on", prefill_tokens_per_second=4_000.0),
+    ),
+    "hardware with more FLOP/s and the same bandwidth": Question(
+        "compute-in-vain", "decode", "quantized weights",
+        change(LENGTHS, {}, FASTER),
+        change(LENGTHS, {}, {**FASTER, "step_seconds": 0.00375, "sequence_seconds": 0.0002}),
+    ),
+    "long hidden reasoning": Question(
+        "long-reasoning", "decode", "fewer reasoning tokens",
+        alone(Plan(prompts=(64,), output=230), **THOUGHTS, reasoning_tokens=200),
+        alone(Plan(prompts=(64,), output=40), **THOUGHTS, reasoning_tokens=10),
+    ),
+    "queueing under load": Question(
+        "queueing", "queueing", "more replicas",
+        alone(Plan(users=(1, 4, 16)), max_sequences=4, **FAST_PREFILL),
+        alone(Plan(users=(1, 4, 16)), **FAST_PREFILL),
+    ),
+    "a network hop was added": Question(
+        "hop-added", "network", "a server or gateway nearer",
+        change(Plan(prompts=(128, 1024)), FAST_PREFILL, {**FAST_PREFILL, "network_seconds": 0.1}),
+        change(Plan(prompts=(128, 1024)), FAST_PREFILL, FAST_PREFILL),
+    ),
+    "speculative decoding stopped accepting": Question(
+        "drafts-rejected", "decode", "a draft that fits",
+        change(Plan(prompts=(64,), output=96), DRAFTS, {**DRAFTS, "draft_acceptance": 0.05}),
+        change(Plan(prompts=(64,), output=96), DRAFTS, DRAFTS),
+    ),
+    "the cache was reset by a deploy": Question(
+        "cache-reset", "prefill", "warm the cache",
+        deploy(Plan(traffic=1024), restart=True),
+        deploy(Plan(traffic=1024), restart=False),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_planted_cause_is_named_first_with_its_phase_and_its_lever(name: str) -> None:
+    """Measured over HTTP, then asked: which phase, which lever?"""
+    question = QUESTIONS[name]
+    first = question.planted().first
+    assert first is not None
+    assert (first.rule, first.phase) == (question.rule, question.phase), first
+    assert first.levers[0].name.startswith(question.lever)
+    assert first.levers[0].cannot
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_healthy_twin_is_not_accused(name: str) -> None:
+    """The same server without the planted cause: the rule is silent."""
+    question = QUESTIONS[name]
+    assert question.rule not in {one.rule for one in question.healthy().found}
