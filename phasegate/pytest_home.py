@@ -1,11 +1,12 @@
 """Where a suite keeps its files: the folder that holds ``fixtures/`` and ``baselines/``.
 
-Normally pytest's root. In a repository without a pytest configuration, ``pytest perf_tests`` takes ``perf_tests``
-itself for the root, and the files stand beside it.
+Normally pytest's root. In a repository without a pytest configuration the root depends on where pytest was called;
+the files then stand beside the suite that was named.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,13 @@ WORKLOADS = Path("fixtures") / "workloads"
 
 
 def suite_home(config: pytest.Config) -> Path:
-    """The first of pytest's root, the folder pytest was called in and the root's parent that holds workloads; else
-    the root."""
-    places = (config.rootpath, Path(config.invocation_params.dir), config.rootpath.parent)
-    return next((place for place in places if (place / WORKLOADS).is_dir()), config.rootpath)
+    """The first folder with workloads among pytest's root, the folder it was called in, and those above the paths it
+    was given; else the root."""
+    return next((place for place in _places(config) if (place / WORKLOADS).is_dir()), config.rootpath)
+
+
+def _places(config: pytest.Config) -> Iterator[Path]:
+    called_in = Path(config.invocation_params.dir)
+    yield from (config.rootpath, called_in)
+    for argument in config.args:
+        yield from (called_in / argument.split("::")[0]).resolve().parents
