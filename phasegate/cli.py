@@ -17,6 +17,7 @@ COMMANDS = {
     "init": ("phasegate.cli_init", "write a measuring suite into a repository"),
     "ci": ("phasegate.cli_ci", "run the suite in a pipeline, with settings from the environment"),
     "roofline": ("phasegate.cli_roofline", "a model's two phases against the hardware's limits"),
+    "report": ("phasegate.cli_report", "write a report from a stored result"),
     "selftest": (
         "phasegate.cli_selftest",
         "prove that the gate finds planted slowdowns and leaves unchanged servers alone",

@@ -50,6 +50,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--idle-timeout", type=_seconds, default=60.0, metavar="S", help="longest silence (60)")
     parser.add_argument("--timeout", type=_seconds, default=300.0, metavar="S", help="longest request (300)")
     parser.add_argument("--json", action="store_true", help="print the record as one JSON object")
+    parser.add_argument("--svg", metavar="FILE", help="draw the two phases of the first measured request here (.svg)")
 
 
 def _count(text: str) -> int:
@@ -88,6 +89,7 @@ def run(args: argparse.Namespace) -> int:
     from phasegate.wire.openai_stream import decode
 
     try:
+        _check_svg(args.svg)
         shape = _shape(args)
         with _requests(args, shape) as (target, requests):
             result = run_shape(target, requests, shape, np.random.default_rng())
@@ -106,12 +108,46 @@ def run(args: argparse.Namespace) -> int:
         _print_timelines(lines)
         if shape.is_open:
             print(load_line(result, shape))
+    drawn = args.svg is None or _draw(lines, args.svg)
     for warning in result.health.warnings():
         print(f"warning: {warning}", file=sys.stderr)
     if problem is not None:
         print(f"INVALID_RUN: {problem}", file=sys.stderr)
-    good = lines and all(line.status == "ok" for line in lines) and not result.partial and problem is None
+    good = lines and all(line.status == "ok" for line in lines) and not result.partial and problem is None and drawn
     return 0 if good else 1
+
+
+def _check_svg(path: str | None) -> None:
+    """Refuse a picture that could not be written, before anything is measured.
+
+    Raises:
+        ValueError: one line for the user.
+    """
+    from pathlib import Path
+
+    if path is not None and (Path(path).suffix.lower() != ".svg" or not Path(path).absolute().parent.is_dir()):
+        raise ValueError(f"--svg {path}: name a file that ends in .svg, in a folder that exists")
+
+
+def _draw(lines: Sequence[Timeline], path: str) -> bool:
+    """Draw the first request that has both phases; says so and returns False where none has, or the disk refuses."""
+    from pathlib import Path
+
+    from phasegate.report.charts.standalone import standalone
+    from phasegate.report.charts.timeline import timeline_chart
+    from phasegate.report.document.from_lab import request_line
+    from phasegate.report.files import ReportPathError, write_text
+
+    found = (request_line(line) for line in lines if line.status == "ok")
+    request = next((one for one in found if one is not None and one.total > 0), None)
+    try:
+        if request is None:
+            raise ReportPathError(f"--svg {path}: no request ended well, so there is nothing to draw")
+        write_text(Path(path), standalone(timeline_chart(request)))
+    except ReportPathError as error:
+        print(f"phasegate probe: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def _shape(args: argparse.Namespace) -> Shape:

@@ -14,6 +14,9 @@ from phasegate.units import axis_unit, format_seconds
 ROOM = 1.08
 """A chart ends a little above its highest value."""
 
+LEGEND = 22.0
+"""Pixels below the picture for what its marks mean."""
+
 
 def length_chart(table: WorkloadTable) -> Chart | None:
     """TTFT over prompt length, or total over output length, with the fitted line; None where no length varies."""
@@ -62,8 +65,8 @@ def _chart(table: WorkloadTable, metric: str, title: str, caption: str, fit: Fit
     line_of_fit = _fit_line(space, fit, max(xs), metric) if fit is not None else ""
     class_ = "prefill" if metric == "ttft" else "decode" if metric == "tpot" else "both"
     svg = picture(
-        f"{title}, workload {table.name}", caption or title, 440, space.height, frame,
-        element("g", line_of_fit, *marks, class_=class_), _legend(with_fit=fit is not None),
+        f"{title}, workload {table.name}", caption or title, 440, space.height + LEGEND, frame,
+        element("g", line_of_fit, *marks, class_=class_), _legend(space.height + LEGEND - 6, with_fit=fit is not None),
     )  # fmt: skip
     return Chart(svg, title, caption, (f"{table.axis} tokens", metric_name(metric), "95 % interval", "requests"),
                  tuple(_table_row(x, one, metric) for x, one in zip(xs, found, strict=True)))  # fmt: skip
@@ -102,13 +105,12 @@ def _fit_line(space: Plane, fit: Fit, longest: float, metric: str) -> str:
     return path([(space.x.at(x), space.y.at(max(y, 0.0))) for x, y in ends], "fit")
 
 
-def _legend(*, with_fit: bool) -> str:
-    """What the marks mean, in the upper left where values that rise leave room."""
-    x, y = 68.0, 40.0
-    parts = [diamond(x, y - 4, 4.5, "median"), text(x + 11, y, "median, 95 % interval", "legend"),
-             circle(x, y + 13, 2.4, "sample"), text(x + 11, y + 17, "one request", "legend")]  # fmt: skip
+def _legend(y: float, *, with_fit: bool) -> str:
+    """What the marks mean, in a strip below the picture."""
+    parts = [diamond(62, y - 4, 4.5, "median"), text(72, y, "median, 95 % interval", "legend")]
+    parts += [circle(220, y - 4, 2.4, "sample"), text(228, y, "one request", "legend")]
     if with_fit:
-        parts += [path([(x - 7, y + 30), (x + 7, y + 30)], "fit"), text(x + 11, y + 34, "fitted line", "legend")]
+        parts += [path([(316, y - 4), (336, y - 4)], "fit"), text(342, y, "fitted line", "legend")]
     return element("g", *parts, class_="key")
 
 

@@ -76,6 +76,21 @@ def diamond(x: float, y: float, r: float, class_: str) -> str:
     return element("polygon", points=points, class_=class_)
 
 
+def hatched(x: float, y: float, width: float, height: float, class_: str) -> str:
+    """A rectangle with stripes over its colour, so that it differs from a plain one without colour as well."""
+    mark = f"h{hashlib.sha256(f'{x}{y}{width}{height}'.encode()).hexdigest()[:8]}"
+    stripes = element("path", d="M0 0V7", class_="stripe")
+    pattern = element(
+        "pattern", stripes, id=mark, width=7, height=7, patternUnits="userSpaceOnUse", patternTransform="rotate(45)"
+    )
+    return element(
+        "g",
+        element("defs", pattern),
+        rect(x, y, width, height, class_),
+        rect(x, y, width, height, "hatch", fill=f"url(#{mark})"),
+    )
+
+
 def picture(title: str, description: str, width: float, height: float, *body: str, class_: str = "chart") -> str:
     """A whole SVG, scaled by its view box; ``title`` and ``description`` are what a screen reader says."""
     mark = hashlib.sha256(f"{title}|{description}|{width}x{height}".encode()).hexdigest()[:8]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from phasegate.report.charts.scale import Scale, nice_ticks
-from phasegate.report.charts.svg import WIDTH, Chart, element, line, picture, rect, text
+from phasegate.report.charts.svg import WIDTH, Chart, element, hatched, line, picture, rect, text
 from phasegate.report.document.model import RequestLine
 from phasegate.units import axis_unit, format_seconds
 
 LEFT, RIGHT, HEIGHT = 8.0, 8.0, 208.0
 PREFILL_TOP, DECODE_TOP, BAR = 34.0, 92.0, 26.0
 TICKS_TOP = 146.0
-NARROW = 150.0
-"""Pixels that a label needs: a shorter bar gets it outside."""
+CHARACTER = 7.6
+"""Pixels that a character of a label takes at most."""
 
 
 def timeline_chart(request: RequestLine) -> Chart:
@@ -24,7 +24,7 @@ def timeline_chart(request: RequestLine) -> Chart:
         text(LEFT, PREFILL_TOP - 8, f"prefill: TTFT {format_seconds(request.ttft)}{_cached(request)}", "label"),
         rect(LEFT, PREFILL_TOP, end - LEFT, BAR, "bar prefill"),
         *_label_decode(end, words),
-        rect(end, DECODE_TOP, WIDTH - RIGHT - end, BAR, "bar decode"),
+        hatched(end, DECODE_TOP, WIDTH - RIGHT - end, BAR, "bar decode"),
         line(end, PREFILL_TOP - 2, end, TICKS_TOP + 14, "mark"),
         *(line(time.at(at), TICKS_TOP, time.at(at), TICKS_TOP + 12, "token") for at in request.token_at),
         text(LEFT, TICKS_TOP + 10, "chunks", "tick") if end > 60 else "",
@@ -61,11 +61,11 @@ def _cached(request: RequestLine) -> str:
 
 
 def _label_decode(start: float, words: str) -> list[str]:
-    """Above its bar; to the left of it where the bar begins too far right for the words."""
-    room = WIDTH - RIGHT - start
-    if room >= NARROW + 60:
-        return [text(start, DECODE_TOP - 8, f"decode: {words}", "label")]
-    return [text(WIDTH - RIGHT, DECODE_TOP - 8, f"decode: {words}", "label", "end")]
+    """Above its bar, from where it begins; up to the right edge where there is no room for all of it."""
+    said = f"decode: {words}"
+    if start + len(said) * CHARACTER <= WIDTH - RIGHT:
+        return [text(start, DECODE_TOP - 8, said, "label")]
+    return [text(WIDTH - RIGHT, DECODE_TOP - 8, said, "label", "end")]
 
 
 def _axis(time: Scale, total: float) -> list[str]:

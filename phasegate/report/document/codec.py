@@ -164,4 +164,3 @@ def _describe_record(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
-

@@ -17,6 +17,7 @@ from phasegate.report.charts.change import change_bar, ruler
 from phasegate.report.charts.gaps import gaps_chart
 from phasegate.report.charts.lengths import length_chart, per_token_chart
 from phasegate.report.charts.load import load_charts
+from phasegate.report.charts.standalone import stylesheet
 from phasegate.report.charts.svg import Chart
 from phasegate.report.charts.timeline import timeline_chart
 from phasegate.report.charts.trend import trend_chart
@@ -35,7 +36,7 @@ def render_html(document: Document) -> str:
     return template.render(
         doc=document,
         tone=tone_of(document.headline.verdict),
-        css=Markup(_resource("style.css")),
+        css=Markup(stylesheet() + _resource("style.css")),
         gate=_gate(document),
         phases=[(table, _charts(table)) for table in document.workloads],
         load_charts=load_charts(document.load) if document.load is not None else [],

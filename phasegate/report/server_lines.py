@@ -1,0 +1,149 @@
+"""The server's own clock beside the client's: one row for every cell, and what the server counted, in few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+import numpy as np
+from rich import box
+from rich.table import Table
+
+from phasegate.metric import metric_named
+from phasegate.report.table_text import render_table
+from phasegate.run import WorkloadRun, usable_value
+from phasegate.server_view import ServerView
+from phasegate.stats.counters import ServerCounts
+from phasegate.stats.first_token import (
+    FirstToken,
+    median_split,
+    server_decode,
+    split_by_counts,
+)
+from phasegate.timeline import Timeline
+from phasegate.units import format_percent
+
+CLOSE = 0.001
+"""An unexplained rest of a TTFT above a millisecond is said in words as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRow:
+    """One cell, or one workload where the server tells means only.
+
+    Attributes:
+        label: of the cell, or the workload's name with ``mean``.
+        split: the TTFT in parts.
+        tpot: the client's, seconds a token; None without one.
+        decode: the server's seconds a token from its first to its last; None where it does not tell.
+    """
+
+    label: str
+    split: FirstToken
+    tpot: float | None
+    decode: float | None
+
+
+def server_rows(run: WorkloadRun, view: ServerView) -> list[ServerRow]:
+    """Medians by cell where answers carry timings, else means over the whole workload; none where nothing is told."""
+    rows = []
+    for cell in run.workload.cells:
+        middle = median_split(view.splits(run, cell))
+        if middle is not None:
+            lines = [line for line in run.timelines(cell) if line.status == "ok" and line.sample_valid]
+            decode = [value for line in lines if (value := server_decode(line)) is not None]
+            rows.append(ServerRow(cell.label, middle, _tpot(lines), float(np.median(decode)) if decode else None))
+    if rows or run.server is None:
+        return rows
+    split = split_by_counts(run.timelines(), run.server, view.overheads.get(run.workload.endpoint or ""))
+    if not isinstance(split, FirstToken):
+        return []
+    return [ServerRow(f"{run.workload.name}, mean", split, _tpot(run.timelines()), _mean_decode(run, run.server))]
+
+
+def _tpot(lines: Sequence[Timeline]) -> float | None:
+    values = [value for line in lines if (value := usable_value(line, metric_named("tpot"))) is not None]
+    return float(np.median(values)) if values else None
+
+
+def _mean_decode(run: WorkloadRun, counts: ServerCounts) -> float | None:
+    """The server's seconds of decoding over the tokens that came after a first one."""
+    answered = [line for line in run.timelines() if line.status == "ok" and line.output_tokens]
+    further = sum((line.output_tokens or 1) - 1 for line in answered)
+    seconds = counts.grown.get("decode")
+    return seconds / further if seconds is not None and further else None
+
+
+def server_lines(view: ServerView, runs: Sequence[WorkloadRun], width: int, *, colour: bool) -> list[str]:
+    """Everything the server told; nothing where it told nothing."""
+    rows = [row for run in runs for row in server_rows(run, view)]
+    lines = render_table(_table(rows), width, colour=colour) if rows else []
+    lines += list(_rest(rows))
+    for run in runs:
+        lines += [f"{run.workload.name}: {said}" for said in count_words(run.server)] if run.server else []
+    if view.note is not None:
+        lines.append(f"note: {view.note}")
+    return lines
+
+
+def _table(rows: Sequence[ServerRow]) -> Table:
+    """Milliseconds; columns that nobody can fill are left out."""
+    columns: list[tuple[str, Callable[[ServerRow], float | None]]] = [
+        ("TTFT", lambda row: row.split.client),
+        ("server", lambda row: row.split.server),
+        ("queue", lambda row: row.split.queue),
+        ("prefill", lambda row: row.split.prefill),
+        ("http", lambda row: row.split.http),
+        ("text", lambda row: row.split.tokenising),
+        ("held", lambda row: row.split.first_decode),
+        ("rest", lambda row: row.split.unexplained),
+        ("TPOT", lambda row: row.tpot),
+        ("decode", lambda row: row.decode),
+    ]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("ms", overflow="fold")
+    shown = [(name, take) for name, take in columns if any(take(row) is not None for row in rows)]
+    for name, _ in shown:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(row.label, *(_ms(take(row)) for _, take in shown))
+    return table
+
+
+def _ms(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    value = seconds * 1e3
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def _rest(rows: Sequence[ServerRow]) -> Iterator[str]:
+    """How well the two clocks agree, in one line."""
+    rests = [row.split.unexplained for row in rows if row.split.unexplained is not None]
+    if not rests or all(row.split.http is None for row in rows):
+        return
+    worst = max(rests, key=abs)
+    if abs(worst) <= CLOSE:
+        yield f"TTFT is explained within {abs(worst) * 1e3:.2f} ms by the server's clock, HTTP and tokenising"
+    else:
+        yield (
+            f"up to {worst * 1e3:.1f} ms of TTFT are explained by neither clock: "
+            "other work on the hosts, or a proxy or queue in front of the engine"
+        )
+
+
+def count_words(counts: ServerCounts) -> list[str]:
+    """What the server counted that is worth a line: cache hits, preemptions, acceptance, what was left waiting."""
+    said = []
+    rate, acceptance = counts.cache_hit_rate, counts.acceptance
+    if rate:
+        said.append(f"{format_percent(rate, digits=0)} of prompt tokens from the prefix cache")
+    if counts.grown.get("preemptions"):
+        said.append(f"{counts.grown['preemptions']:.0f} preemptions")
+    if acceptance is not None:
+        said.append(f"{format_percent(acceptance, digits=0)} of drafted tokens accepted")
+    for word in ("running", "waiting"):
+        if counts.gauges.get(word):
+            said.append(f"{counts.gauges[word]:.0f} requests {word} afterwards")
+    if counts.reset:
+        said.append(f"counters were reset meanwhile and are not used: {', '.join(counts.reset)}")
+    return ["the server counted " + "; ".join(said)] if said else []
