@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from phasegate.load.request import Request
     from phasegate.load.shapes import Shape
     from phasegate.load.target import Target
+    from phasegate.opening import Opening
     from phasegate.timeline import Timeline
 
 PREFIX = "--"
@@ -46,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--request-rate", metavar="RATE", help="arrivals a second: 4, inf, or a ramp 1:10:60s")
     parser.add_argument("--burstiness", metavar="X", help="of those arrivals: 1 Poisson (default), inf equal gaps")
     parser.add_argument("--trace-scale", metavar="X", help="times of the trace x this (default 1)")
-    parser.add_argument("--endpoint", choices=("chat", "completions"), default="chat")
+    parser.add_argument("--endpoint", choices=("chat", "completions", "messages"), default="chat")
     parser.add_argument("--idle-timeout", type=_seconds, default=60.0, metavar="S", help="longest silence (60)")
     parser.add_argument("--timeout", type=_seconds, default=300.0, metavar="S", help="longest request (300)")
     parser.add_argument("--json", action="store_true", help="print the record as one JSON object")
@@ -86,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     from phasegate.load.load_check import load_line, load_problem, load_record
     from phasegate.load.shapes_run import run_shape
     from phasegate.prompt import CalibrationError
-    from phasegate.wire.openai_stream import decode
+    from phasegate.wire.decoding import decode
 
     try:
         _check_svg(args.svg)
@@ -215,13 +216,14 @@ def _print_timelines(lines: Sequence[Timeline]) -> None:
 def _requests(args: argparse.Namespace, shape: Shape) -> Iterator[tuple[Target, list[Request]]]:
     """The target and the requests; an engine that was started for them lives as long as the context."""
     base_url = args.base_url or os.environ.get("OPENAI_BASE_URL")
-    if base_url and args.model and args.input_tokens is None and shape.trace is None:
-        target = _plain_target(base_url, args)
-        yield target, _as_they_stand(args, {"max_tokens": args.max_tokens})
-        return
     from phasegate.opening import open_lab, opening_for_probe
 
-    with open_lab(opening_for_probe(args, base_url, seed=secrets.randbits(32))) as lab:
+    opening = opening_for_probe(args, base_url, seed=secrets.randbits(32))
+    if base_url and args.model and args.input_tokens is None and shape.trace is None:
+        target, extras = _plain_target(opening, args.max_tokens)
+        yield target, _as_they_stand(args, extras)
+        return
+    with open_lab(opening) as lab:
         target = replace(lab.target, idle_timeout=args.idle_timeout, timeout=args.timeout)
         yield target, _requests_of(lab, args, shape, own_engine=not base_url)
 
@@ -231,7 +233,7 @@ def _requests_of(lab: Lab, args: argparse.Namespace, shape: Shape, *, own_engine
     from phasegate.load.trace_prompts import trace_requests
 
     if shape.trace is not None:
-        known, forced = lab.calibration(args.endpoint), lab.profile.length_is_forced
+        known, forced = lab.calibration(args.endpoint), lab.profile.forces_length(args.endpoint)
         return trace_requests(
             shape.trace, known, lab.seed, lab.request, endpoint=args.endpoint, length_is_forced=forced
         )
@@ -243,16 +245,25 @@ def _requests_of(lab: Lab, args: argparse.Namespace, shape: Shape, *, own_engine
     return _as_they_stand(args, {"max_tokens": args.max_tokens, **extras})
 
 
-def _plain_target(base_url: str, args: argparse.Namespace) -> Target:
-    from phasegate.load.target import Target
+def _plain_target(opening: Opening, max_tokens: int) -> tuple[Target, dict[str, Any]]:
+    """Where to send, and the output limit: as plain as the address allows. Nothing is asked."""
+    from phasegate.engines.address import target_at
+    from phasegate.engines.profile import profile_named
+    from phasegate.opening import address_for
 
-    return Target(
-        base_url=base_url,
-        model=args.model,
-        api_key=os.environ.get("OPENAI_API_KEY"),
-        idle_timeout=args.idle_timeout,
-        timeout=args.timeout,
+    at = address_for(opening)
+    profile = at.told or profile_named("unknown", at.known)
+    assert opening.model
+    target = target_at(
+        at.base_url,
+        profile,
+        opening.model,
+        os.environ.get(at.key_name),
+        timeout=opening.timeout,
+        idle_timeout=opening.idle_timeout,
+        azure=at.azure,
     )
+    return target, profile.request_extras(opening.endpoint, max_tokens) if at.told else {"max_tokens": max_tokens}
 
 
 def _as_they_stand(args: argparse.Namespace, extras: dict[str, Any]) -> list[Request]:
@@ -262,6 +273,6 @@ def _as_they_stand(args: argparse.Namespace, extras: dict[str, Any]) -> list[Req
 
     prompt = DEFAULT_PROMPT if args.prompt is None else args.prompt
     chat = {"messages": [{"role": "user", "content": prompt}]}
-    body = {**(chat if args.endpoint == "chat" else {"prompt": prompt}), **extras}
+    body = {**({"prompt": prompt} if args.endpoint == "completions" else chat), **extras}
     expected = Expected(endpoint=args.endpoint, max_tokens=args.max_tokens, cold_prompt=False)
     return [Request(f"request {n + 1}", args.endpoint, body, expected) for n in range(args.requests or 1)]

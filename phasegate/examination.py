@@ -22,7 +22,7 @@ from phasegate.metric import Undefined, time_to_first_token
 from phasegate.prompt import PromptWriter
 from phasegate.run import WorkloadRun
 from phasegate.timeline import Expected, Timeline
-from phasegate.wire.openai_stream import decode
+from phasegate.wire.decoding import decode
 from phasegate.workload import Planned, Workload
 
 LEVELS = (1, 4)

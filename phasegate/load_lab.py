@@ -7,39 +7,40 @@ take turns in a random order; every prompt is new.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from time import monotonic
 
 import numpy as np
 
+from phasegate.client_error import ClientError, Watched, joined
 from phasegate.gate.slo import Objective
 from phasegate.gate.slo_search import Limit, limits, next_level, next_rate
 from phasegate.lab import Lab, MeasurementError
 from phasegate.load.closed import run_closed
 from phasegate.load.collision import run_collision
-from phasegate.load.driving import LoadResult
+from phasegate.load.driving import LoadResult, OnDone
+from phasegate.load.health import ClientHealth
 from phasegate.load.load_check import load_problem
+from phasegate.load.mix import Mix, plan_mixed
 from phasegate.load.open_loop import run_open
 from phasegate.load.pacing import Rate, poisson
+from phasegate.load.proxy import applies_to
 from phasegate.load.request import Request
 from phasegate.load.shapes import Shape
+from phasegate.load.watcher import LoadWatcher, Say
 from phasegate.load_plan import LevelPlan
 from phasegate.load_run import Collision, LevelRun, Round
 from phasegate.metric import Undefined, time_to_first_token
-from phasegate.stats.percentile import nearest_rank
-from phasegate.timeline import Recording
 from phasegate.units import format_seconds
-from phasegate.wire.openai_stream import decode
+from phasegate.wire.decoding import decode
 from phasegate.workload import Workload
-
-TELL_EVERY = 0.2
-"""Seconds between two changes of the live line: it is written from inside the measured window."""
 
 SPARE_COLLISIONS = 3
 """Collisions that may miss (a stream was over too early) before it is given up."""
 
-Say = Callable[[str], None]
+Asked = Workload | Mix
+"""What users ask for: one workload, or several by weight."""
 
 
 @dataclass
@@ -63,7 +64,8 @@ class LoadLab:
     searched: dict[int, LevelRun] = field(default_factory=dict)
     rates: dict[float, LevelRun] = field(default_factory=dict)
     found: list[Limit] = field(default_factory=list)
-    _blocks: itertools.count[int] = field(default_factory=itertools.count)
+    _blocks: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    _workload_of: dict[str, str] = field(default_factory=dict)
     _warm: bool = False
 
     @property
@@ -71,7 +73,7 @@ class LoadLab:
         """Whether nothing was measured yet."""
         return not (self.levels or self.collisions or self.searched or self.rates)
 
-    def measure_levels(self, workload: Workload, plans: Sequence[LevelPlan]) -> dict[int, LevelRun]:
+    def measure_levels(self, workload: Asked, plans: Sequence[LevelPlan]) -> dict[int, LevelRun]:
         """Every level of the plan, measured once and remembered.
 
         Raises:
@@ -81,6 +83,7 @@ class LoadLab:
         missing = [plan for plan in plans if plan.level not in self.levels]
         if not missing:
             return self.levels
+        self.calibrate(plan.level for plan in missing)
         self._warm_up(workload)
         rng = np.random.default_rng([self.lab.seed, *b"levels"])
         for number in range(max(plan.rounds for plan in missing)):
@@ -90,24 +93,72 @@ class LoadLab:
                     self._visit(self.levels, workload, plan)
         return self.levels
 
-    def _visit(self, runs: dict[int, LevelRun], workload: Workload, plan: LevelPlan) -> None:
+    def calibrate(self, levels: Iterable[int]) -> None:
+        """Measure the client's own error at those concurrencies, where it is not known yet; the server idles."""
+        target = self.lab.target
+        proxied = target.transport == "auto" and applies_to(target.base_url)
+
+        def watcher(level: int, requests: Sequence[Request]) -> OnDone | None:
+            if self.say is None:
+                return None
+            return LoadWatcher(self.say, level, requests, doing="calibrating the client with")
+
+        self.lab.calibrations.measure(
+            levels, watcher=watcher, transport="httpx2" if proxied else target.transport
+        )  # fmt: skip
+
+    def level_run(self, level: float, result: LoadResult, asked: Shape) -> LevelRun:
+        """What one round of load left behind, with what is known of the client at that concurrency.
+
+        Where nobody said how many would be in flight, the client is calibrated afterwards, at as many as there were,
+        rounded up to a power of two.
+        """
+        users = asked.users if not asked.is_open else 2 ** math.ceil(math.log2(max(result.peak_in_flight, 1)))
+        if not result.partial:
+            self.calibrate([users])
+        return LevelRun(
+            level=level,
+            rounds=(Round(tuple(decode(one) for one in result.recordings)),),
+            partial=result.partial,
+            missed=load_problem(result, asked),
+            notes=result.health.warnings(),
+            client=ClientError(self.lab.calibrations.at(users), watched(result.health)),
+            workloads={
+                one.request_id: name
+                for one in result.recordings
+                if (name := self._workload_of.get(one.request_id)) is not None
+            },
+        )
+
+    def _visit(self, runs: dict[int, LevelRun], workload: Asked, plan: LevelPlan) -> None:
         """One round at one level, added to what the level has."""
-        requests = self._requests(workload, plan.per_round)
-        watcher = _LoadWatcher(self.say, plan, requests) if self.say is not None else None
+        requests = self.requests(workload, plan.per_round)
+        watcher = LoadWatcher(self.say, plan.level, requests) if self.say is not None else None
         result = run_closed(self.lab.target, requests, max_concurrency=plan.level, on_done=watcher)
         before = runs.get(plan.level)
-        runs[plan.level] = _joined(before, _level_run(plan.level, result, Shape(max_concurrency=plan.level)))
+        runs[plan.level] = _joined(before, self.level_run(plan.level, result, Shape(max_concurrency=plan.level)))
         _refuse_partial(result, runs[plan.level])
 
-    def _requests(self, workload: Workload, count: int) -> list[Request]:
+    def requests(self, workload: Asked, count: int) -> list[Request]:
+        """So many requests with prompts that no other request of the run has; warm-ups are no exception."""
+        if isinstance(workload, Mix):
+            return self._mixed_requests(workload, count)
         (n_in,), (n_out,) = workload.input_tokens, workload.output_tokens
         endpoint = workload.endpoint or self.lab.endpoint
         first = next(self._blocks) * BLOCK_OF_REQUESTS
         return self.lab.fresh_requests(endpoint, n_in, n_out, count, name=workload.name, first=first)
 
-    def _warm_up(self, workload: Workload) -> None:
+    def _mixed_requests(self, mix: Mix, count: int) -> list[Request]:
+        first = next(self._blocks) * BLOCK_OF_REQUESTS
+        plan = plan_mixed(mix.parts, count, np.random.default_rng([self.lab.seed, first, *b"mix"]), first)
+        requests = self.lab.requests_for(plan)
+        for (workload, _), request in zip(plan, requests, strict=True):
+            self._workload_of[request.request_id] = workload.name
+        return requests
+
+    def _warm_up(self, workload: Asked) -> None:
         if not self._warm and workload.warmups:
-            run_closed(self.lab.target, self._requests(workload, workload.warmups), max_concurrency=1)
+            run_closed(self.lab.target, self.requests(workload, workload.warmups), max_concurrency=1)
         self._warm = True
 
     def collide(self, streams: Workload, long_prompt: Workload) -> list[Collision]:
@@ -137,7 +188,7 @@ class LoadLab:
         return self.collisions
 
     def _collide_once(self, streams: Workload, long_prompt: Workload) -> Collision:
-        alone, intruder = self._requests(long_prompt, 2)
+        alone, intruder = self.requests(long_prompt, 2)
         idle = run_closed(self.lab.target, [alone], max_concurrency=1)
         if idle.partial:
             raise KeyboardInterrupt
@@ -148,11 +199,11 @@ class LoadLab:
             raise MeasurementError(
                 f"{long_prompt.name}: a prompt of {long_prompt.input_tokens[0]} tokens failed: {said}"
             )
-        came = run_collision(self.lab.target, self._requests(streams, streams.requests), intruder)
+        came = run_collision(self.lab.target, self.requests(streams, streams.requests), intruder)
         return Collision(decode(came.intruder), tuple(decode(one) for one in came.streams), ttft)
 
     def find_limit(
-        self, workload: Workload, objectives: Sequence[Objective], *, requests: int, at_most: int
+        self, workload: Asked, objectives: Sequence[Objective], *, requests: int, at_most: int
     ) -> list[Limit]:
         """How many users at a time each objective bears; levels measured before are used as they are.
 
@@ -169,12 +220,13 @@ class LoadLab:
             level = next_level(objectives, known, at_most=at_most)
             if level is None or level in runs:
                 break
+            self.calibrate([level])
             self._visit(self.searched, workload, LevelPlan(level, 1, max(requests, 2 * level)))
         found = limits(objectives, known, at_most=at_most)
         self.found += found
         return found
 
-    def find_rate(self, workload: Workload, objectives: Sequence[Objective], *, requests: int) -> list[Limit]:
+    def find_rate(self, workload: Asked, objectives: Sequence[Objective], *, requests: int) -> list[Limit]:
         """How many requests a second, coming independently of each other, each objective bears.
 
         Begins at half of what a single user gets and ends at twice what all users together got, where no server
@@ -198,14 +250,14 @@ class LoadLab:
         self.found += found
         return found
 
-    def _arrive(self, workload: Workload, rate: float, count: int, rng: np.random.Generator) -> None:
+    def _arrive(self, workload: Asked, rate: float, count: int, rng: np.random.Generator) -> None:
         """Requests at random moments at that mean rate, whether or not earlier ones were answered."""
         if self.say is not None:
             self.say(f"measuring {rate:.3g} requests/s: {count} requests in about {format_seconds(count / rate)}")
         shape = Shape(rate=Rate(rate, rate))
-        schedule = list(zip(poisson(Rate(rate, rate), count, rng), self._requests(workload, count), strict=True))
+        schedule = list(zip(poisson(Rate(rate, rate), count, rng), self.requests(workload, count), strict=True))
         result = run_open(self.lab.target, schedule)
-        self.rates[rate] = replace(_level_run(rate, result, shape), by_rate=True)
+        self.rates[rate] = replace(self.level_run(rate, result, shape), by_rate=True)
         _refuse_partial(result, self.rates[rate])
 
 
@@ -221,14 +273,10 @@ def _refuse_partial(result: LoadResult, run: LevelRun) -> None:
         raise MeasurementError(f"{run.name}: {run.missed}")
 
 
-def _level_run(level: float, result: LoadResult, asked: Shape) -> LevelRun:
-    return LevelRun(
-        level=level,
-        rounds=(Round(tuple(decode(one) for one in result.recordings)),),
-        partial=result.partial,
-        missed=load_problem(result, asked),
-        notes=result.health.warnings(),
-    )
+def watched(health: ClientHealth) -> Watched:
+    """What the client saw of itself, as the verdict uses it."""
+    stamped = health.reads_stamped > 0
+    return Watched(health.loop_lag_p99, health.read_wait_mean, stamped, health.cpu_share)
 
 
 def _joined(before: LevelRun | None, after: LevelRun) -> LevelRun:
@@ -240,40 +288,6 @@ def _joined(before: LevelRun | None, after: LevelRun) -> LevelRun:
         partial=before.partial or after.partial,
         missed=before.missed or after.missed,
         notes=tuple(dict.fromkeys(before.notes + after.notes)),
+        client=joined(before.client, after.client),
+        workloads={**before.workloads, **after.workloads},
     )
-
-
-class _LoadWatcher:
-    """Turns ended requests into a live line, rarely: requests in flight, running percentiles, errors."""
-
-    def __init__(self, say: Say, plan: LevelPlan, requests: Sequence[Request]) -> None:
-        self._say = say
-        self._level = plan.level
-        self._planned = len(requests)
-        self._done = 0
-        self._failed = 0
-        self._first_bytes: list[float] = []
-        self._told = 0.0
-
-    def __call__(self, _place: int, recording: Recording) -> None:
-        """Called inside the measured window, so nothing is decoded: the first byte stands for the first token."""
-        self._done += 1
-        if recording.http_status != 200 or not recording.reads or recording.sent is None:
-            self._failed += 1
-        else:
-            self._first_bytes.append(recording.reads[0].at - recording.sent)
-        now = monotonic()
-        if now - self._told >= TELL_EVERY:
-            self._told = now
-            self._say(self._line())
-
-    def _line(self) -> str:
-        in_flight = min(self._level, self._planned - self._done)
-        running = "-"
-        if self._first_bytes:
-            p50, p95 = (format_seconds(nearest_rank(self._first_bytes, percent)) for percent in (50, 95))
-            running = f"{p50} / {p95}"
-        return (
-            f"measuring {self._level} at a time: {self._done} of {self._planned} done, {in_flight} in flight, "
-            f"first byte p50 / p95 {running}, {self._failed} failed"
-        )

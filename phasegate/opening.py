@@ -7,7 +7,9 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from phasegate.engines.address import Address, address_of, target_at
 from phasegate.engines.attached import AttachedEngine
 from phasegate.engines.base import Engine, EngineError
 from phasegate.engines.embedded import EmbeddedEngine, client_cores
@@ -16,11 +18,11 @@ from phasegate.engines.host_probe import watch_host
 from phasegate.engines.identity import client_identity
 from phasegate.engines.managed.engine import ManagedEngine, ManagedSettings
 from phasegate.engines.managed.kinds import KINDS
-from phasegate.engines.profile import profile_for
+from phasegate.engines.profile import EngineProfile, profile_for
+from phasegate.engines.profile_book import FOLDER
 from phasegate.engines.simulator.config import SimulatorConfig, SimulatorConfigError
 from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.lab import Lab
-from phasegate.load.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,9 @@ class Opening:
     Attributes:
         base_url: of a server that runs already, or None to start one.
         model: the model to ask for, or None to take the only one there is.
-        engine: ``"embedded"``, ``"simulator"`` or a managed engine; counts only without ``base_url``.
+        engine: ``"embedded"``, ``"simulator"`` or a managed engine to start; with a ``base_url`` the name of the
+            profile to talk to it in, and ``"auto"`` (or the default, ``"embedded"``) to find out.
+        profiles: folder of the project's own engine profiles.
         engine_model: weights of the started engine, or None for the generated ones.
         engine_config: settings of the embedded engine or the simulator as ``key=value`` words.
         engine_args: arguments of a managed engine's server, as in a shell.
@@ -45,6 +49,7 @@ class Opening:
     base_url: str | None
     model: str | None = None
     engine: str = "embedded"
+    profiles: Path = FOLDER
     engine_model: str | None = None
     engine_config: str = ""
     engine_args: str = ""
@@ -95,17 +100,21 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
         if left:
             os.sched_setaffinity(0, left)
         server = engine.identity()
+        profile = engine.profile if isinstance(engine, AttachedEngine) else profile_for(server)
+        _check_endpoint(opening.endpoint, profile)
         yield Lab(
             engine=engine,
             server=server,
             client=client_identity(),
-            profile=profile_for(server),
-            target=Target(
-                base_url=engine.base_url,
-                model=engine.model,
-                api_key=engine.api_key,
+            profile=profile,
+            target=target_at(
+                engine.base_url,
+                profile,
+                engine.model,
+                engine.api_key,
                 timeout=opening.timeout,
                 idle_timeout=opening.idle_timeout,
+                azure=engine.azure if isinstance(engine, AttachedEngine) else None,
             ),
             seed=opening.seed,
             endpoint=opening.endpoint,
@@ -140,7 +149,10 @@ def _cores_left(engine: Engine) -> list[int]:
 def _engine(opening: Opening) -> Engine:
     """The engine, not started yet."""
     if opening.base_url:
-        return AttachedEngine(opening.base_url, opening.model, os.environ.get("OPENAI_API_KEY"), opening.hardware)
+        at = address_for(opening)
+        return AttachedEngine(opening.base_url, opening.model, os.environ.get(at.key_name), opening.hardware, at)
+    if opening.engine == "auto":
+        raise EngineError("--perf-engine auto finds out what a running server is; say where it is with --perf-base-url")
     if opening.engine in KINDS:
         return _managed(opening)
     if opening.engine_args or opening.engine_python:
@@ -153,10 +165,33 @@ def _engine(opening: Opening) -> Engine:
             return SimulatorEngine(SimulatorConfig.from_words(opening.engine_config))
         except SimulatorConfigError as error:
             raise EngineError(f"--perf-engine-config: {error}") from None
+    if opening.engine != "embedded":
+        raise EngineError(
+            f"--perf-engine {opening.engine!r} cannot be started; these can: embedded, simulator, {', '.join(KINDS)}. "
+            "Other names say what a running server is, beside --perf-base-url"
+        )
     config = parse_config(opening.engine_config, source="--perf-engine-config")
     if opening.engine_model is not None:
         config = replace(config, model=opening.engine_model)
     return EmbeddedEngine(config)
+
+
+def address_for(opening: Opening) -> Address:
+    """What is known of the server at the opening's address before it is asked.
+
+    Raises:
+        EngineError: no such engine, or an address or a profile that cannot be used; one line.
+    """
+    assert opening.base_url
+    return address_of(opening.base_url, opening.engine, opening.profiles, os.environ)
+
+
+def _check_endpoint(endpoint: str, profile: EngineProfile) -> None:
+    if endpoint not in profile.endpoints:
+        raise EngineError(
+            f"{profile.title or profile.name} is known to have no {endpoint} endpoint; use --perf-endpoint "
+            f"{' or '.join(profile.endpoints)}, or a profile of your own in {FOLDER}"
+        )
 
 
 def _managed(opening: Opening) -> ManagedEngine:

@@ -10,12 +10,13 @@ from phasegate.budget import BudgetPlan, Probe, Wanted, plan_budget, probe_lengt
 from phasegate.gate.slo_share import requests_to_prove
 from phasegate.lab import Lab, MeasurementError
 from phasegate.load.closed import run_closed
+from phasegate.load.mix import Mix, quotas
 from phasegate.load_plan import plan_levels
 from phasegate.metric import Undefined, request_latency
 from phasegate.pytest_gate import UPDATE_SESSIONS
 from phasegate.pytest_load import load_workload_named
 from phasegate.units import parse_duration
-from phasegate.wire.openai_stream import decode
+from phasegate.wire.decoding import decode
 from phasegate.workload import Workload
 
 if TYPE_CHECKING:
@@ -90,14 +91,14 @@ def _sessions(state: PerfState) -> tuple[int, int]:
 
 def _load(state: PerfState) -> tuple[tuple[Workload, int], ...]:
     """What load sends: the levels, and the collisions, each with its long prompt once alone and once not."""
-    levels, streams, long_prompt = (
-        load_workload_named(state, one) for one in ("concurrency", "streams", "long-prompt")
-    )
+    streams, long_prompt = (load_workload_named(state, one) for one in ("streams", "long-prompt"))
     options = state.load_options
+    asked = options.mix or Mix(((load_workload_named(state, "concurrency"), 1.0),))
     to_prove = max(map(requests_to_prove, options.objectives), default=0)
-    plans = plan_levels(options.levels, levels.requests, to_prove=to_prove, fixed=options.requests)
+    plans = plan_levels(options.levels, asked.requests, to_prove=to_prove, fixed=options.requests)
+    shares = quotas([weight for _, weight in asked.parts], sum(plan.requests for plan in plans))
     return (
-        (levels, sum(plan.requests for plan in plans)),
+        *((workload, share) for (workload, _), share in zip(asked.parts, shares, strict=True)),
         (streams, streams.requests * long_prompt.requests),
         (long_prompt, 2 * long_prompt.requests),
     )

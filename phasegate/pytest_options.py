@@ -15,11 +15,9 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
     (
         ("--perf-engine",),
         "what to start when no URL is given: embedded (llama.cpp in a wheel, the default), simulator, or an engine "
-        "that is installed: llama.cpp (llama-server), vllm, sglang or transformers",
-        {
-            "choices": ("embedded", "simulator", "llama.cpp", "vllm", "sglang", "transformers"),
-            "default": "embedded",
-        },
+        "that is installed: llama.cpp (llama-server), vllm, sglang or transformers; with a URL, auto (the default) "
+        "finds out what the server is, and a name says so (docs/reference/engines.md)",
+        {"metavar": "NAME", "default": "embedded"},
     ),
     (
         ("--perf-engine-model",),
@@ -46,8 +44,8 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
     ),
     (
         ("--perf-endpoint",),
-        "endpoint for workloads that name none: chat (the default) or completions",
-        {"choices": ("chat", "completions"), "default": "chat"},
+        "endpoint for workloads that name none: chat (the default), completions, or messages (Anthropic's own)",
+        {"choices": ("chat", "completions", "messages"), "default": "chat"},
     ),
     (
         ("--perf-hardware",),
@@ -159,6 +157,12 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
     (("--perf-max-concurrency",), "cap on requests in flight of that load; default: none", {"metavar": "N"}),
     (("--perf-num-prompts",), "requests of that load; default: what the workload says", {"metavar": "N"}),
     (("--perf-num-warmups",), "requests sent before that load; default: what the workload says", {"metavar": "N"}),
+    (
+        ("--perf-mix",),
+        "what users ask for under load, as workload=weight of files in fixtures/load, such as 'chat=3 report=1'; "
+        "default: concurrency",
+        {"metavar": "MIX", "nargs": "+", "default": None},
+    ),
     (
         ("--perf-trace",),
         "replay the arrivals and lengths of this trace (Mooncake JSONL, or CSV as Azure's) as that load",

@@ -17,25 +17,19 @@ from phasegate.gate.slo_share import judge_level
 from phasegate.gate.verdict import Verdict
 from phasegate.judged import Judged, NotJudged
 from phasegate.load.closed import run_closed
-from phasegate.load.load_check import load_line, load_problem
+from phasegate.load.load_check import load_line
+from phasegate.load.mix import Mix
 from phasegate.load.request import Request
 from phasegate.load.shapes import Shape, shape_from
 from phasegate.load.shapes_run import run_shape
 from phasegate.load.trace_prompts import trace_requests
-from phasegate.load_run import LevelRun, Round
+from phasegate.load_run import LevelRun
 from phasegate.prompt import CalibrationError
-from phasegate.pytest_load import NO_SLO, load_workload_named
-from phasegate.wire.openai_stream import decode
-from phasegate.workload import Workload
+from phasegate.pytest_load import NO_SLO, spoken_of
 
 if TYPE_CHECKING:
-    from phasegate.lab import Lab
-    from phasegate.load_lab import LoadLab
+    from phasegate.load_lab import Asked, LoadLab
     from phasegate.pytest_load import PytestLoad
-
-
-MEASURED, WARM_UP = "shape", "shape-warmup"
-"""What requests are for; their prompts differ by it."""
 
 
 @dataclass
@@ -68,7 +62,7 @@ class PytestShape:
             if run.missed is not None:
                 raise self.load.state.invalid_run(run.missed)
             raise NotJudged(NO_SLO, f"{self.line}; no objective is given; say --perf-slo ttft:p95:500ms")
-        kept = judge_level(objective, run)
+        kept = judge_level(objective, spoken_of(objective, run))
         if kept.verdict is Verdict.PASS:
             return
         reason = f"{self.line}: {kept.reason}"
@@ -81,15 +75,12 @@ class PytestShape:
     def _measured(self) -> LevelRun:
         if self.run is None:
             try:
-                self.run, self.line = measure_shape(self.load.load, self._workload(), self.shape)
+                self.run, self.line = measure_shape(self.load.load, self.load.asked(), self.shape)
             except (CalibrationError, EngineError, ValueError, OSError) as error:
                 raise self.load.state.invalid_run(str(error)) from None
         if self.run.partial:
             raise KeyboardInterrupt
         return self.run
-
-    def _workload(self) -> Workload:
-        return load_workload_named(self.load.state, "concurrency")
 
 
 def asked_shape(config: Any) -> Shape:
@@ -110,12 +101,12 @@ def asked_shape(config: Any) -> Shape:
     return shape
 
 
-def measure_shape(load: LoadLab, workload: Workload, shape: Shape) -> tuple[LevelRun, str]:
+def measure_shape(load: LoadLab, workload: Asked, shape: Shape) -> tuple[LevelRun, str]:
     """Drive the shape once; the level joins ``load.rates``. A trace brings its own lengths, a rate the workload's."""
     lab = load.lab
     warmups = workload.warmups if shape.warmups is None else shape.warmups
-    warm = new_requests(lab, workload, warmups, WARM_UP)
-    requests = _requests(lab, workload, shape)
+    warm = load.requests(workload, warmups)
+    requests = _requests(load, workload, shape)
     if load.say is not None:
         load.say(f"measuring {len(requests)} requests: {shape.describe()}")
     if warm:
@@ -124,31 +115,18 @@ def measure_shape(load: LoadLab, workload: Workload, shape: Shape) -> tuple[Leve
     rate = result.requested_rate
     # Everything at once has no rate; then the level is how many that is.
     level = rate if rate is not None else float(len(requests))
-    run = LevelRun(
-        level=level,
-        rounds=(Round(tuple(decode(one) for one in result.recordings)),),
-        by_rate=rate is not None,
-        partial=result.interrupted,
-        missed=load_problem(result, shape),
-        notes=result.health.warnings(),
-    )
+    run = replace(load.level_run(level, result, shape), by_rate=rate is not None, partial=result.interrupted)
     load.rates[level] = run
     return run, load_line(result, shape)
 
 
-def _requests(lab: Lab, workload: Workload, shape: Shape) -> list[Request]:
+def _requests(load: LoadLab, workload: Asked, shape: Shape) -> list[Request]:
     if shape.trace is None:
-        return new_requests(lab, workload, shape.count or workload.requests, MEASURED)
-    endpoint = workload.endpoint or lab.endpoint
+        return load.requests(workload, shape.count or workload.requests)
+    lab = load.lab
+    endpoint = (None if isinstance(workload, Mix) else workload.endpoint) or lab.endpoint
     trace = replace(shape.trace, requests=shape.trace.requests[: shape.count])
     return trace_requests(
         trace, lab.calibration(endpoint), lab.seed, lab.request,
-        endpoint=endpoint, length_is_forced=lab.profile.length_is_forced,
+        endpoint=endpoint, length_is_forced=lab.profile.forces_length(endpoint),
     )  # fmt: skip
-
-
-def new_requests(lab: Lab, workload: Workload, count: int, purpose: str) -> list[Request]:
-    """So many requests of the workload's one cell, with prompts that no other purpose has."""
-    (n_in,), (n_out,) = workload.input_tokens, workload.output_tokens
-    endpoint = workload.endpoint or lab.endpoint
-    return lab.fresh_requests(endpoint, n_in, n_out, count, name=f"{workload.name}/{purpose}")

@@ -16,6 +16,7 @@ import pytest
 
 from phasegate.baseline.policy_source import read_policy
 from phasegate.engines.base import EngineError
+from phasegate.engines.profile_book import FOLDER
 from phasegate.gate.policy import Policy
 from phasegate.judged import Judged, NotMeasurable
 from phasegate.opening import Opening, check_engine, with_settings
@@ -51,6 +52,7 @@ def opening_from(config: pytest.Config) -> Opening:
         base_url=take("--perf-base-url") or os.environ.get("OPENAI_BASE_URL") or None,
         model=take("--perf-model"),
         engine=take("--perf-engine"),
+        profiles=suite_home(config) / FOLDER,
         engine_model=take("--perf-engine-model"),
         engine_config=take("--perf-engine-config"),
         engine_args=take("--perf-engine-args"),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from phasegate.engines.address import Address
 from phasegate.engines.ask import (
     AskError,
     address_problem,
@@ -17,8 +18,9 @@ from phasegate.engines.ask import (
 )
 from phasegate.engines.base import EngineError
 from phasegate.engines.detect import detect
-from phasegate.engines.identity import ServerIdentity
-from phasegate.engines.profile import profile_for
+from phasegate.engines.identity import UNKNOWN, ServerIdentity
+from phasegate.engines.profile import EngineProfile, profile_for
+from phasegate.load.target import Azure
 
 LISTED = 8
 """At most this many model names stand in a message."""
@@ -32,6 +34,7 @@ class AttachedEngine:
         model: the model to ask for; None takes the only one the server lists.
         api_key: what clients present, or None for nothing.
         hardware: what the user says the server runs on, or None.
+        address: what is known of the server before it is asked; None for nothing.
     """
 
     can_restart = False
@@ -39,9 +42,17 @@ class AttachedEngine:
     log_path: Path | None = None
 
     def __init__(
-        self, base_url: str, model: str | None = None, api_key: str | None = None, hardware: str | None = None
+        self,
+        base_url: str,
+        model: str | None = None,
+        api_key: str | None = None,
+        hardware: str | None = None,
+        address: Address | None = None,
     ) -> None:
-        self._base_url = base_url.rstrip("/")
+        self._address = address
+        self._base_url = (base_url if address is None else address.base_url).rstrip("/")
+        if address is not None and address.azure is not None:
+            model = model or address.azure.deployment
         self._model = model
         self._api_key = api_key
         self._hardware = hardware
@@ -79,7 +90,7 @@ class AttachedEngine:
         """
         problem = address_problem(self._base_url) or key_problem(self._api_key)
         if problem:
-            where = "OPENAI_API_KEY" if "key" in problem else f"base URL {without_userinfo(self._base_url)!r}"
+            where = self._key_name if "key" in problem else f"base URL {without_userinfo(self._base_url)!r}"
             raise EngineError(f"{where}: {problem}")
         listed = self._models()
         if self._model is None:
@@ -94,8 +105,11 @@ class AttachedEngine:
 
     def _models(self) -> list[str] | None:
         """Names of the models the server lists; None where it lists none but does answer."""
+        if self._address is not None and self._address.azure is not None:
+            return None  # A deployment is one model.
+        key, headers = (self._api_key, {}) if self._told is None else self._told.asking(self._api_key)
         try:
-            answer = ask(f"{self._base_url}/models", api_key=self._api_key)
+            answer = ask(f"{self._base_url}/models", api_key=key, headers=headers)
         except AskError as error:
             problem = self._problem(error)
             if problem is None:
@@ -112,7 +126,7 @@ class AttachedEngine:
         if not error.answered:
             return f"no server answers there ({error}); start it, or check the address"
         if status in (401, 403):
-            return f"the key was refused (HTTP {status}); check OPENAI_API_KEY"
+            return f"the key was refused (HTTP {status}); check {self._key_name}"
         if status is not None and 300 <= status < 400:
             return f"it redirects (HTTP {status}), which a measurement does not follow; give the final address"
         if status is not None and status >= 500:
@@ -131,6 +145,14 @@ class AttachedEngine:
             return False
         return True
 
+    @property
+    def _told(self) -> EngineProfile | None:
+        return None if self._address is None else self._address.told
+
+    @property
+    def _key_name(self) -> str:
+        return "OPENAI_API_KEY" if self._address is None else self._address.key_name
+
     def _where(self) -> str:
         return without_userinfo(self._base_url)
 
@@ -143,7 +165,7 @@ class AttachedEngine:
     def identity(self) -> ServerIdentity:
         """What the server tells about itself; asked once."""
         if self._identity is None:
-            found = detect(self._base_url, self.model, self._api_key)
+            found = self._asked()
             if self._hardware is not None:
                 found = replace(
                     found, hardware=self._hardware, sources={**found.sources, "hardware": "--perf-hardware"}
@@ -151,10 +173,34 @@ class AttachedEngine:
             self._identity = found
         return self._identity
 
+    def _asked(self) -> ServerIdentity:
+        """What the server says it is; where the user said it, only the rest is asked."""
+        address = self._address
+        if address is None:
+            return detect(self._base_url, self.model, self._api_key)
+        if address.named is None:
+            return detect(self._base_url, self.model, self._api_key, address.known)
+        engine = address.named.engines[0]
+        found = detect(self._base_url, self.model, self._api_key, (address.named,))
+        if found.engine == UNKNOWN:
+            return ServerIdentity(engine, UNKNOWN, self.model, sources={"engine": "--perf-engine"})
+        return replace(found, engine=engine, sources={**found.sources, "engine": "--perf-engine"})
+
+    @property
+    def azure(self) -> Azure | None:
+        """What an Azure deployment needs beside its address; None for every other server."""
+        return None if self._address is None else self._address.azure
+
+    @property
+    def profile(self) -> EngineProfile:
+        """How to talk to the server: as the user said, else as it says of itself."""
+        if self._address is None:
+            return profile_for(self.identity())
+        return self._address.named or profile_for(self.identity(), self._address.known)
+
     def reset_prefix_cache(self) -> bool:
         """Empty the prefix cache where the engine has a door for it."""
-        server = self.identity()
-        paths = profile_for(server).reset_paths(server.settings)
+        paths = self.profile.reset_paths(self.identity().settings)
         try:
             for path in paths:
                 tell(root_of(self._base_url) + path, api_key=self._api_key)
@@ -163,7 +209,9 @@ class AttachedEngine:
         return bool(paths)
 
     def tokenize(self, text: str) -> int | None:
-        """Tokens of a text where the engine has ``/tokenize``."""
+        """Tokens of a text where the engine has ``/tokenize``; hosted APIs have none."""
+        if self._address is not None and self._address.hosted is not None:
+            return None
         for body in ({"content": text}, {"model": self.model, "prompt": text}):
             try:
                 answer = ask(f"{root_of(self._base_url)}/tokenize", api_key=self._api_key, body=body)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import httpx2
 from openai import AsyncAzureOpenAI, AsyncOpenAI, Omit
 
-from phasegate.load.request import ENDPOINTS, Request
+from phasegate.load.request import COUNTS_UNASKED, ENDPOINTS, Request
 from phasegate.load.target import Target
 
 NO_KEY = "none"
@@ -62,28 +62,36 @@ class Door:
         Raises:
             ValueError: a header value cannot be sent.
         """
+        asks = self._target.include_usage and request.endpoint not in COUNTS_UNASKED
         answer = await self._openai.post(
-            ENDPOINTS[request.endpoint], cast_to=httpx2.Response, body=full_body(request.body, self._target)
+            ENDPOINTS[request.endpoint], cast_to=httpx2.Response, body=full_body(request.body, self._target, asks)
         )
         message = answer.request
-        if self._target.api_key is None:
-            message.headers.pop("authorization", None)
+        self._move_key(message, request.endpoint)
         for name, value in message.headers.raw:
             if b"\r" in value or b"\n" in value:
                 raise ValueError(f"header {name.decode('latin-1')}: its value has a line break in it; remove it")
         return Outgoing(request, message)
+
+    def _move_key(self, message: httpx2.Request, endpoint: str) -> None:
+        """Leave the key out where there is none, and put it where the endpoint wants it."""
+        key, header = self._target.api_key, self._target.key_headers.get(endpoint)
+        if key is None or header is not None:
+            message.headers.pop("authorization", None)
+        if key is not None and header is not None:
+            message.headers[header] = key
 
     async def close(self) -> None:
         """Let openai and its client go."""
         await self._http.aclose()
 
 
-def full_body(body: Mapping[str, object], target: Target) -> dict[str, object]:
-    """The JSON body with the model, streaming and the request for token counts in it."""
+def full_body(body: Mapping[str, object], target: Target, asks_usage: bool) -> dict[str, object]:
+    """The JSON body with the model, streaming and, where the endpoint knows it, the request for token counts in it."""
     full: dict[str, object] = {"model": target.model, **body, "stream": True}
     given = body.get("stream_options")
     options: dict[str, object] = dict(given) if isinstance(given, Mapping) else {}
-    if target.include_usage:
+    if asks_usage:
         options.setdefault("include_usage", True)
     if options:
         full["stream_options"] = options

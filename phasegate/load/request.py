@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 
 from phasegate.timeline import Expected
 
-ENDPOINTS = {"chat": "/chat/completions", "completions": "/completions"}
+ENDPOINTS = {"chat": "/chat/completions", "completions": "/completions", "messages": "/messages"}
 """Path below the base URL for each endpoint a request may name."""
+
+COUNTS_UNASKED = frozenset({"messages"})
+"""Endpoints that always send token counts and know no ``stream_options``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +20,7 @@ class Request:
 
     Attributes:
         request_id: unique within a run.
-        endpoint: ``"chat"`` or ``"completions"``.
+        endpoint: one of `ENDPOINTS`.
         body: the JSON body without what belongs to the target or to measuring. ``model`` is taken from the
             target unless the body names one; ``stream`` is always true; ``stream_options`` asks for usage
             unless the target says no, and further options in the body are kept.
@@ -34,7 +37,8 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.endpoint not in ENDPOINTS:
-            raise ValueError(f"request {self.request_id}: unknown endpoint {self.endpoint!r}; use chat or completions")
+            known = ", ".join(ENDPOINTS)
+            raise ValueError(f"request {self.request_id}: unknown endpoint {self.endpoint!r}; use one of {known}")
         if self.body.get("stream") is False:
             raise ValueError(
                 f"request {self.request_id}: the body says stream: false, but only streams have phases; remove it"

@@ -41,6 +41,7 @@ class Target:
         model: name sent in every request that does not name one itself.
         api_key: sent as openai sends it; None sends no authorization at all. Never in a repr.
         headers: further request headers; their values may be secrets too and are never in a repr.
+        key_headers: endpoint -> name of the header that holds the key there; elsewhere it is sent as openai does.
         azure: set for an Azure deployment.
         connect_timeout: seconds for name, TCP and TLS together; None waits for ever.
         idle_timeout: longest silence in seconds, counted from the send and from every byte after it, so it
@@ -56,6 +57,7 @@ class Target:
     model: str
     api_key: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    key_headers: Mapping[str, str] = field(default_factory=dict)
     azure: Azure | None = None
     connect_timeout: float | None = CONNECT_TIMEOUT
     idle_timeout: float | None = IDLE_TIMEOUT

@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 
 from phasegate.load.answer import unframe
 from phasegate.timeline import Read, Recording
-from phasegate.wire.openai_stream import decode
+from phasegate.wire.decoding import decode
 from phasegate.wire.sse import Event, EventParser
+from tests.engines.replay.streams import DOCUMENTED
 from tests.wire.captures import CAPTURES
 from tests.wire.cases import CASES, recording_of
 
 RECORDINGS = {
     **{case_id: recording_of(case) for case_id, case in CASES.items()},
     **{name: capture.recording() for name, capture in CAPTURES.items()},
+    **{name: stream.recording() for name, stream in DOCUMENTED.items() if stream.endpoint == "messages"},
+    "openrouter-chat": DOCUMENTED["openrouter-chat"].recording(),
 }
 
 HARD = (

@@ -1,0 +1,118 @@
+"""From what a user names (an address, perhaps an engine) to where requests go and what they carry.
+
+The key comes from the environment: from the variable of the API that the address belongs to, else from
+``OPENAI_API_KEY``. It is never taken from the variable of another API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit, urlunsplit
+
+from phasegate.engines.ask import address_problem
+from phasegate.engines.base import EngineError
+from phasegate.engines.detect import profile_of_host
+from phasegate.engines.profile import EngineProfile, profile_named
+from phasegate.engines.profile_book import read_profiles
+from phasegate.load.target import Azure, Target
+from phasegate.strict_yaml import SettingsError
+
+DETECT = ("auto", "embedded")
+"""Words for the engine that leave it to the server at the address to say what it is; the second is the default."""
+
+DEPLOYMENTS = "/openai/deployments/"
+"""What the address of an Azure deployment has in it; the ``/openai/v1`` of newer resources is like any other API."""
+
+API_KEY = "OPENAI_API_KEY"
+API_VERSION = "OPENAI_API_VERSION"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server is, and what is known of it before anything was asked.
+
+    Attributes:
+        base_url: where requests go; the resource's endpoint for an Azure deployment.
+        azure: what a deployment needs beside it, or None.
+        named: the profile that the user named, or None to find out.
+        hosted: the profile of the hosted API that is known by its address, or None.
+        known: all profiles, the project's own first.
+        key_name: environment variable that held the key, or would.
+    """
+
+    base_url: str
+    azure: Azure | None
+    named: EngineProfile | None
+    hosted: EngineProfile | None
+    known: tuple[EngineProfile, ...]
+    key_name: str
+
+    @property
+    def told(self) -> EngineProfile | None:
+        """The profile that holds already, before the server was asked."""
+        return self.named or self.hosted
+
+
+def address_of(base_url: str, engine: str, folder: Path, environ: Mapping[str, str]) -> Address:
+    """What an address and the name of an engine say.
+
+    Args:
+        engine: a profile's name, or one of `DETECT`.
+        folder: the project's own profiles.
+
+    Raises:
+        EngineError: no such profile, a profile that cannot be used, or an incomplete Azure address; one line.
+    """
+    try:
+        known = read_profiles(folder)
+        named = None if engine in DETECT else profile_named(engine, known)
+    except SettingsError as error:
+        raise EngineError(str(error)) from None
+    problem = address_problem(base_url)
+    hosted = None if problem else profile_of_host(base_url, known)
+    url, azure = (base_url, None) if problem else _without_deployment(base_url, environ)
+    told = named or hosted
+    names = (*(told.key_env if told else ()), API_KEY)
+    return Address(url, azure, named, hosted, known, next((name for name in names if environ.get(name)), names[0]))
+
+
+def target_at(
+    base_url: str,
+    profile: EngineProfile,
+    model: str,
+    api_key: str | None,
+    *,
+    timeout: float,
+    idle_timeout: float,
+    azure: Azure | None = None,
+) -> Target:
+    """Where requests go, in the manner of a profile. ``timeout`` and ``idle_timeout`` are seconds."""
+    return Target(
+        base_url=base_url,
+        model=model,
+        api_key=api_key,
+        headers=profile.headers,
+        key_headers=profile.key_header,
+        azure=azure,
+        timeout=timeout,
+        idle_timeout=idle_timeout,
+        include_usage=profile.include_usage,
+    )
+
+
+def _without_deployment(base_url: str, environ: Mapping[str, str]) -> tuple[str, Azure | None]:
+    """The resource's endpoint and its deployment, where the address is one of Azure's; else the address alone."""
+    parts = urlsplit(base_url)
+    head, found, tail = parts.path.partition(DEPLOYMENTS)
+    deployment = unquote(tail.split("/", 1)[0])
+    if not found or not deployment:
+        return base_url, None
+    version = parse_qs(parts.query).get("api-version", [environ.get(API_VERSION, "")])[0]
+    if not version:
+        raise EngineError(
+            f"{parts.scheme}://{parts.hostname}{parts.path}: an Azure deployment needs an API version; write it behind "
+            f"the address, as ?api-version=2024-10-21, or into {API_VERSION}"
+        )
+    return urlunsplit((parts.scheme, parts.netloc, head, "", "")), Azure(version, deployment)
