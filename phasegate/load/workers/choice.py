@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 OPTION = "--perf-workers"
+
+RAY_ADDRESS = "ray://"
 
 MOST_PROCESSES = 512
 """More processes than any machine has cores for; a larger number is a slip of the keyboard."""
@@ -34,8 +37,8 @@ def parse_workers(text: str | None, *, source: str = OPTION) -> WorkersAsked:
         return WorkersAsked()
     if word == "ray":
         return WorkersAsked(ray="")
-    if word.startswith("ray://"):
-        if not word.removeprefix("ray://").strip("/"):
+    if word.startswith(RAY_ADDRESS):
+        if not word.removeprefix(RAY_ADDRESS).strip("/"):
             raise ValueError(f"{source} {word!r} names no host; write ray://host:10001, or ray for a local cluster")
         return WorkersAsked(ray=word)
     if not (word.isascii() and word.isdecimal() and 1 <= int(word) <= MOST_PROCESSES):
@@ -44,3 +47,13 @@ def parse_workers(text: str | None, *, source: str = OPTION) -> WorkersAsked:
             "ray://host:port"
         )
     return WorkersAsked(processes=int(word))
+
+
+def check_installed(asked: WorkersAsked, *, source: str = OPTION) -> None:
+    """Refuse Ray where it is not installed, before anything is measured.
+
+    Raises:
+        ValueError: one line with the remedy.
+    """
+    if asked.ray is not None and find_spec("ray") is None:
+        raise ValueError(f"{source} ray needs Ray, which is not installed; run: pip install 'phasegate[ray]'")

@@ -17,6 +17,13 @@ class Crew(Protocol):
     kind: str
     """What they are, in the plural, for the report: ``"worker processes"``."""
 
+    def room(self) -> int:
+        """How many workers find room where they are to run.
+
+        Raises:
+            WorkersError: that cannot be found out, since the cluster is not reached.
+        """
+
     def prepare(self, count: int) -> None:
         """Have at least so many workers alive and greeted.
 

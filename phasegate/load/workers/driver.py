@@ -8,11 +8,12 @@ server's core, or that of whatever else runs there.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from phasegate.load.driving import LoadResult, OnDone
+from phasegate.load.request import Request
+from phasegate.load.target import Target
 from phasegate.load.workers.choice import OPTION, WorkersAsked
 from phasegate.load.workers.conduct import conduct
 from phasegate.load.workers.crew import Crew
@@ -23,6 +24,10 @@ from phasegate.load.workers.processes import ProcessCrew
 
 class Driver(Protocol):
     """Sends loads."""
+
+    @property
+    def setup(self) -> str:
+        """Who sends at present, in words; empty for this process. What is known of one set-up's error holds for it."""
 
     def drive(
         self, job: Job, *, on_done: OnDone | None = None, stop: Callable[[], bool] | None = None
@@ -51,6 +56,8 @@ class Driver(Protocol):
 class OneProcess:
     """This process drives."""
 
+    setup = ""
+
     def drive(
         self, job: Job, *, on_done: OnDone | None = None, stop: Callable[[], bool] | None = None
     ) -> LoadResult:  # fmt: skip
@@ -74,18 +81,32 @@ class OneProcess:
 class Several:
     """A crew drives, each worker its share; one user or one request is one worker's."""
 
-    def __init__(self, crew: Crew, workers: int) -> None:
+    def __init__(self, crew: Crew, workers: int | None = None) -> None:
+        """``workers`` at most; None takes as many as the crew has room for."""
         self._crew = crew
-        self.workers = workers
+        self._asked = workers
+
+    @property
+    def workers(self) -> int:
+        """How many take part in a load that is large enough."""
+        return self._crew.room() if self._asked is None else self._asked
+
+    @property
+    def setup(self) -> str:
+        """Who sends."""
+        return f"{self.workers} {self._crew.kind}"
 
     def drive(
         self, job: Job, *, on_done: OnDone | None = None, stop: Callable[[], bool] | None = None
     ) -> LoadResult:  # fmt: skip
         """As `run_closed` and `run_open`, from several workers at one time."""
+        workers = self.workers
         if job.offsets is None:
-            shares = divide_closed(len(job.requests), job.max_concurrency or 1, self.workers)
+            shares = divide_closed(
+                len(job.requests), 1 if job.max_concurrency is None else job.max_concurrency, workers
+            )
         else:
-            shares = divide_open(job.offsets, job.max_concurrency, self.workers)
+            shares = divide_open(job.offsets, job.max_concurrency, workers)
         return conduct(self._crew, job, shares, on_done=on_done, stop=stop)
 
     def grow(self, result: LoadResult) -> str | None:
@@ -109,11 +130,17 @@ class Auto:
         self._cores = cores
         self._most = max(1, cores - 1)
         self._driver: OneProcess | Several = OneProcess()
+        self._crew = ProcessCrew()
 
     @property
     def workers(self) -> int:
         """How many drive at present."""
         return self._driver.workers if isinstance(self._driver, Several) else 1
+
+    @property
+    def setup(self) -> str:
+        """Who sends at present."""
+        return self._driver.setup
 
     def drive(
         self, job: Job, *, on_done: OnDone | None = None, stop: Callable[[], bool] | None = None
@@ -127,18 +154,16 @@ class Auto:
         if result.partial or not result.health.at_its_limit or before >= self._most:
             return None
         after = min(2 * before, self._most)
-        if isinstance(self._driver, Several):
-            self._driver.workers = after
-        else:
-            self._driver = Several(ProcessCrew(), after)
+        self._driver = Several(self._crew, after)
         return f"the client was at its limit; measuring again with {after} worker processes instead of {before}"
 
     def remark(self, result: LoadResult) -> str | None:
         """How the workers did, or why there are no more of them."""
         if result.health.at_its_limit and self.workers >= self._most:
+            cores = "1 core" if self._cores == 1 else f"{self._cores} cores"
             return (
-                f"{OPTION} auto stays at {self.workers} on {self._cores} cores, of which one is left to everything "
-                "else: give the client more cores, or name a number of workers"
+                f"{OPTION} auto stays at {self.workers} on {cores}, since one is left to everything else; give the "
+                "client more cores, or name a number of workers"
             )
         return worker_remark(result)
 
@@ -160,22 +185,33 @@ def worker_remark(result: LoadResult) -> str | None:
     )
 
 
-def usable_cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def closed_by(driver: Driver) -> Callable[..., LoadResult]:
+    """`run_closed`, as this driver does it."""
+
+    def closed(
+        target: Target, requests: Sequence[Request], *, max_concurrency: int, on_done: OnDone | None = None
+    ) -> LoadResult:  # fmt: skip
+        return driver.drive(Job(target, tuple(requests), max_concurrency), on_done=on_done)
+
+    return closed
+
+
+def notes_of(driver: Driver, result: LoadResult) -> tuple[str, ...]:
+    """What is to be said of the client beside a result: what makes it doubtful, and who sent."""
+    remark = driver.remark(result)
+    return (*result.health.warnings(), *(() if remark is None else (remark,)))
 
 
 def driver_for(asked: WorkersAsked) -> Driver:
-    """The driver that was asked for; worker processes are started at the first load.
+    """The driver that was asked for; workers are started at the first load.
 
     Raises:
-        WorkersError: Ray is asked for and not installed, or its cluster cannot be reached.
+        ValueError: Ray is asked for and not installed.
     """
     if asked.ray is not None:
         from phasegate.load.workers.ray_workers import RayCrew
 
-        crew = RayCrew(asked.ray)
-        return Several(crew, crew.cpus)
+        return Several(RayCrew(asked.ray))
     if asked.processes is None:
-        return Auto(usable_cores())
+        return Auto(ProcessCrew().room())
     return OneProcess() if asked.processes == 1 else Several(ProcessCrew(), asked.processes)

@@ -22,7 +22,7 @@ class Job:
     Attributes:
         target: the server.
         requests: in the order in which recordings come back.
-        max_concurrency: requests in flight at most; None, with offsets only, for no cap.
+        max_concurrency: requests in flight at most; None for no cap, and in a closed loop for one.
         offsets: seconds from the start at which each request is due (open loop); None in a closed loop.
     """
 
@@ -30,6 +30,11 @@ class Job:
     requests: tuple[Request, ...] = field(repr=False)
     max_concurrency: int | None
     offsets: tuple[float, ...] | None = None
+
+    @property
+    def users(self) -> int:
+        """Requests in flight of a closed loop."""
+        return 1 if self.max_concurrency is None else self.max_concurrency
 
 
 def shaped(target: Target, requests: Sequence[Request], shape: Shape, rng: np.random.Generator) -> Job:
@@ -44,8 +49,7 @@ def do(
 ) -> LoadResult:
     """Drive the load from this process; see `run_closed` and `run_open`."""
     if job.offsets is None:
-        users = 1 if job.max_concurrency is None else job.max_concurrency
-        return run_closed(job.target, job.requests, max_concurrency=users, on_done=on_done, stop=stop, cue=cue)
+        return run_closed(job.target, job.requests, max_concurrency=job.users, on_done=on_done, stop=stop, cue=cue)
     schedule = list(zip(job.offsets, job.requests, strict=True))
     return run_open(
         job.target, schedule, max_concurrency=job.max_concurrency, on_done=on_done, stop=stop, cue=cue

@@ -42,6 +42,10 @@ class ProcessCrew:
     def __init__(self) -> None:
         self._members: dict[int, tuple[SpawnProcess, Connection]] = {}
 
+    def room(self) -> int:
+        """One for each core that this process may run on."""
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
     def prepare(self, count: int) -> None:
         """Have at least so many workers alive and greeted.
 

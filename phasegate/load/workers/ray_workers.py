@@ -15,10 +15,12 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+from importlib import import_module
 from time import monotonic
 from typing import Any
 
 from phasegate import __version__
+from phasegate.load.workers.choice import WorkersAsked, check_installed
 from phasegate.load.workers.crew import WorkersError
 from phasegate.load.workers.cue import WorkerCue
 from phasegate.load.workers.job import Job
@@ -83,19 +85,26 @@ class RayCrew:
     that ``ray start`` began on this machine), and starts one on this machine where there is none.
 
     Raises:
-        WorkersError: Ray is not installed, or the cluster cannot be reached.
+        ValueError: Ray is not installed.
     """
 
     kind = "Ray workers"
 
     def __init__(self, address: str = "") -> None:
-        self._ray = _import_ray()
+        check_installed(WorkersAsked(ray=address))
+        self._ray: Any = import_module("ray")
         self._address = address
         self._joined = False
         self._members: dict[int, _Member] = {}
+
+    def room(self) -> int:
+        """One worker for each CPU of the cluster.
+
+        Raises:
+            WorkersError: the cluster cannot be reached.
+        """
         self._join()
-        self.cpus = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        """CPUs of the cluster: so many workers find room on it."""
+        return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     def _join(self) -> None:
         """Connect to the cluster, where this process is not connected to one already."""
@@ -232,16 +241,6 @@ class _Member:
         self.offset = offset
         self.gone = False
         self.taking: Any = None
-
-
-def _import_ray() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise WorkersError(
-            "--perf-workers ray needs Ray, which is not installed; run: pip install 'phasegate[ray]'"
-        ) from None
-    return ray
 
 
 def _first_line(error: Exception) -> str:
