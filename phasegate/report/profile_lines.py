@@ -1,0 +1,25 @@
+"""How the server was talked to, and from what that was known."""
+
+from __future__ import annotations
+
+from phasegate.engines.identity import UNKNOWN, ServerIdentity
+from phasegate.engines.profile import EngineProfile
+
+
+def profile_words(profile: EngineProfile, server: ServerIdentity) -> str:
+    """The profile in use and what gave the engine away, in one line."""
+    source = server.sources.get("engine")
+    if profile.name == UNKNOWN:
+        known = "nothing told what this server is" if server.engine == UNKNOWN else f"no profile fits {server.engine}"
+        return f"{profile.name}: {known}, so only what every server understands is sent"
+    told = f"known from {source}" if source else "known beforehand"
+    version = server.sources.get("version")
+    if version and version != source:
+        told += f", its version from {version}"
+    return f"{profile.name}: {told}; {_length_words(profile)}"
+
+
+def _length_words(profile: EngineProfile) -> str:
+    if not profile.force:
+        return "it cannot be made to answer at full length, so answers may end early and real counts are used"
+    return f"full answers are forced with {', '.join(profile.force)}"
