@@ -12,13 +12,14 @@ from phasegate.lab import Lab
 from phasegate.report import run_words
 from phasegate.report.document.model import Environment, Failure, PolicyValue, Validity
 from phasegate.session import Session
+from phasegate.report.profile_lines import profile_words
 from phasegate.units import format_percent, format_seconds
 
 
 def environment_of(lab: Lab, policy: Policy, objectives: Sequence[str], reference: Sequence[Session]) -> Environment:
     """The surroundings of a lab's run. ``reference`` are the blocks of the server compared with, in a paired run."""
     return Environment(
-        server=server_facts(lab.server),
+        server={**server_facts(lab.server), "profile": profile_words(lab.profile, lab.server)},
         client=client_facts(lab.client),
         reference=_texts(reference[-1].server) if reference else {},
         settings=_texts(lab.server.settings),
