@@ -268,9 +268,11 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     """Show what was measured: tables, attribution, laws, and on what."""
     state = config.stash.get(STATE, None)
     if state is not None and state.lab is not None:
+        from phasegate.pytest_diagnosis import write_run_diagnosis
         from phasegate.report.summary import write_summary
 
         write_summary(terminalreporter, state.lab, state.laws, state.gate, state.invalid, state.load)
+        write_run_diagnosis(terminalreporter, state)
 
 
 @pytest.hookimpl(trylast=True)

@@ -43,7 +43,7 @@ def diagnosis_lines(diagnosis: Diagnosis, width: int, *, full: bool = False) -> 
 
 
 def _finding(one: Explanation, width: int, *, full: bool) -> Iterator[Line]:
-    head = f"{one.symptom}: {one.cause}{_time(one)} ({one.confidence.value})"
+    head = f"{one.symptom}: {one.cause}{_time(one)}"
     for number, text in enumerate(_texts(head, width)):
         yield ("" if number else one.phase), text
     for clause in one.evidence:
@@ -55,11 +55,10 @@ def _finding(one: Explanation, width: int, *, full: bool) -> Iterator[Line]:
 
 
 def _time(one: Explanation) -> str:
-    """What it explains, where that is a time."""
-    if one.seconds <= 0:
-        return ""
-    verb = "adds" if one.change else "takes"
-    return f" {verb} {format_seconds(one.seconds)} ({one.of})" if one.of else f" {verb} {format_seconds(one.seconds)}"
+    """How much of which request it explains, and how sure that is."""
+    sign = "+" if one.change else ""
+    seconds = f", {sign}{format_seconds(one.seconds)}" if one.seconds > 0 else ""
+    return f"{seconds} ({one.of}; {one.confidence.value})"
 
 
 def lever_words(lever: Lever) -> str:

@@ -40,6 +40,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "cli_explain",
         "cli_decide",
         "pytest_home",
+        "pytest_diagnosis",
         "__main__",
     ),
 )

@@ -18,11 +18,11 @@ from phasegate.gate.diagnose.situation import (
 )
 from phasegate.gate.diagnose.steps import second_gap, steps_of
 from phasegate.gate.slo import Objective
-from phasegate.load_run import PROMPT_MS, Collision, LevelRun
+from phasegate.load_run import Collision, LevelRun
 from phasegate.metric import Undefined, metric_named
 from phasegate.run import WorkloadRun
+from phasegate.stats.first_token import split_by_timings
 from phasegate.timeline import Timeline
-from phasegate.units import seconds_from_ms
 from phasegate.workload import Cell
 
 FIRST_ROLES = ("cold", "first")
@@ -81,6 +81,7 @@ def _asks(run: WorkloadRun) -> list[Ask]:
 def ask_of(name: str, lines: Sequence[Timeline], prompt_tokens: int | None = None) -> Ask:
     """The medians of some equal requests that had the server to themselves; at least one."""
     second, usual = second_gap(lines)
+    prefill, queue = _server(lines)
     return Ask(
         name=name,
         prompt_tokens=prompt_tokens if prompt_tokens is not None else _whole([line.prompt_tokens for line in lines]),
@@ -91,7 +92,8 @@ def ask_of(name: str, lines: Sequence[Timeline], prompt_tokens: int | None = Non
         total=_metric(lines, "e2el"),
         reasoning_tokens=_median([line.reasoning_tokens for line in lines]),
         connect=_metric(lines, "connect"),
-        server_prefill=_server(lines),
+        server_prefill=prefill,
+        server_queue=queue,
         second_gap=second,
         usual_gap=usual,
         steps=steps_of(lines),
@@ -114,13 +116,14 @@ def _whole(values: Iterable[int | None]) -> int | None:
     return None if middle is None else round(middle)
 
 
-def _server(lines: Sequence[Timeline]) -> float | None:
-    """Median of the server's own prefill times, where it tells them with each answer."""
-    told = [line.server_timings.get(PROMPT_MS) for line in lines if line.server_timings]
-    return _median([seconds_from_ms(value) for value in told if isinstance(value, (int, float))])
+def _server(lines: Sequence[Timeline]) -> tuple[float | None, float | None]:
+    """Medians of the server's own prefill and queue times, where it tells them with each answer."""
+    splits = [split for line in lines if not isinstance(split := split_by_timings(line), Undefined)]
+    return _median([one.prefill for one in splits]), _median([one.queue for one in splits])
 
 
 def _level(run: LevelRun) -> Level:
+    prefill, queue = _server([line for line in run.timelines if line.status == "ok"])
     return Level(
         users=run.level,
         ttft=run.median("ttft"),
@@ -128,7 +131,8 @@ def _level(run: LevelRun) -> Level:
         total=run.median("e2el"),
         token_rate=run.token_rate,
         usual_gap=run.median_gap(),
-        server_prefill=run.median_server_prefill(),
+        server_prefill=prefill,
+        server_queue=queue,
     )
 
 

@@ -19,6 +19,12 @@ REMEDIES: Mapping[str, tuple[Lever, ...]] = {
         Lever("admission control or a cap on concurrency", "moves the wait to the client; it does not shorten it"),
         Lever("shorter answers", "frees slots sooner; changes the answer"),
     ),
+    "prefill-queue": (
+        Lever("more replicas", "cost as much again; a lone request gets no faster"),
+        Lever("prompt (prefix) caching", "helps only tokens shared with an earlier prompt; decode stays as it is"),
+        Lever("shorter prompts", "changes what the model is asked; the cost of each remaining token stays"),
+        Lever("admission control or a cap on concurrency", "moves the wait to the client; it does not shorten it"),
+    ),
     "batching": (
         Lever(
             "continuous batching (more slots: max_num_seqs, parallel)",

@@ -44,16 +44,28 @@ def queueing(case: Case) -> Explanation | None:
         return None
     single, top, seconds, how, confidence = found
     assert top.ttft is not None
+    cause, levers, vain = _queue_for_what(single, top)
     return Explanation(
-        "queueing", "slow to start under load", "waiting for a turn", "queueing", seconds, f"{top.users:g} users",
+        "queueing", "slow to start under load", cause, "queueing", seconds, f"{top.users:g} users",
         (
             f"TTFT {format_seconds(top.ttft)} with {top.users:g} users, {format_seconds(single.ttft)} with "
             f"{single.users:g}; {how}",
             f"{format_percent(seconds / top.ttft, digits=0)} of TTFT is waiting",
         ),
-        confidence, REMEDIES["queueing"],
-        ("prompt caching or shorter prompts: prefill is not what takes the time",),
+        confidence, REMEDIES[levers], (vain,),
     )  # fmt: skip
+
+
+def _queue_for_what(single: Level, top: Level) -> tuple[str, str, str]:
+    """The cause, its levers, and what does not help: a place in the batch, or the prompts of others.
+
+    Where even the prompts of all users, one after another, would be read sooner, requests wait for answers to end.
+    """
+    prompts = top.users * (single.ttft or 0.0)
+    if (top.ttft or 0.0) > prompts:
+        said = f"all users' prompts one after another would take only {format_seconds(prompts)}"
+        return "waiting for a place in the batch", "queueing", f"prompt caching or shorter prompts: {said}"
+    return "waiting while other prompts are read", "prefill-queue", "more slots: the prompts still take turns"
 
 
 def _waiting(case: Case) -> tuple[Level, Level, float, str, Confidence] | None:

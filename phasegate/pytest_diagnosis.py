@@ -1,0 +1,50 @@
+"""The diagnosis at the end of a pytest run: everything that the run measured, explained."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from phasegate.gate.diagnose import Diagnosis, Situation, diagnose
+from phasegate.gate.diagnose.from_runs import situation_of
+from phasegate.gate.diagnose.from_sessions import situation_of_sessions
+from phasegate.gate.verdict import Verdict
+from phasegate.report.diagnosis_lines import write_diagnosis
+
+if TYPE_CHECKING:
+    from phasegate.pytest_state import PerfState
+
+
+def write_run_diagnosis(terminal: Any, state: PerfState) -> None:
+    """Write the block, where anything was measured; nothing about figures that cannot be judged."""
+    now = situation_of_run(state)
+    if now is None or state.invalid:
+        return
+    write_diagnosis(terminal, explain_run(state, now))
+
+
+def explain_run(state: PerfState, now: Situation) -> Diagnosis:
+    """The diagnosis of a run; against its baseline where the gate found a regression, which is more than noise."""
+    gated = state.gate.gated if state.gate is not None else None
+    if gated is None or gated.result.verdict is not Verdict.REGRESSION:
+        return diagnose(now)
+    return diagnose(now, situation_of_sessions(gated.baseline))
+
+
+def situation_of_run(state: PerfState) -> Situation | None:
+    """What a run measured; None where it measured nothing."""
+    if state.lab is None:
+        return None
+    load = state.load.load if state.load is not None else None
+    runs = [run for run in state.lab.runs.values() if run.measured]
+    levels = {**load.searched, **load.levels}.values() if load is not None else ()
+    if not runs and not levels:
+        return None
+    gated = state.gate.gated if state.gate is not None else None
+    disturbed = [one.disturbed for one in gated.candidate if one.disturbed] if gated is not None else []
+    return situation_of(
+        runs,
+        levels=levels,
+        collisions=load.collisions if load is not None else (),
+        objectives=state.load_options.objectives,
+        host=tuple(dict.fromkeys(disturbed)),
+    )
