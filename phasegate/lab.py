@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from phasegate.engines.base import Engine
 from phasegate.engines.host_probe import HostWatch, watch_host
 from phasegate.engines.identity import ClientIdentity, ServerIdentity
+from phasegate.engines.metrics.page import MetricsDoor
 from phasegate.engines.profile import EngineProfile
 from phasegate.load.closed import LoadResult, run_closed
 from phasegate.load.own_error import Calibrations
@@ -24,6 +26,9 @@ from phasegate.load.target import Target
 from phasegate.metric import metric_named
 from phasegate.prompt import Calibration, PromptWriter, calibrate, calibrate_known
 from phasegate.run import Measured, WorkloadRun, usable_value
+from phasegate.server_view import ServerView
+from phasegate.stats.counters import counted_together
+from phasegate.stats.first_token import Overheads
 from phasegate.timeline import Expected, Recording, Timeline
 from phasegate.wire.decoding import decode
 from phasegate.words import COMMON_WORDS
@@ -83,7 +88,14 @@ class Lab:
     calibrations: Calibrations = field(default_factory=Calibrations)
     runs: dict[str, WorkloadRun] = field(default_factory=dict)
     _calibrations: dict[str, Calibration] = field(default_factory=dict)
+    _overheads: dict[str, Overheads | None] = field(default_factory=dict)
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    @cached_property
+    def server_view(self) -> ServerView:
+        """What the server tells about itself; what its requests cost is learnt once for all sessions of a run."""
+        door = MetricsDoor(self.engine.base_url, self.server.engine, self.engine.api_key)
+        return ServerView(door, self._overheads)
 
     def measure(self, workload: Workload) -> WorkloadRun:
         """What the workload measures on this engine; measured at the first call, remembered after.
@@ -114,12 +126,15 @@ class Lab:
         writer = PromptWriter(self.calibration(done.workload.endpoint), self.seed)
         first = 1 + max(one.planned.block for one in done.measured)
         rng = np.random.default_rng([self.seed, first, *workload.name.encode()])
+        before = self.server_view.read()
         result, more = self._send(done.workload, plan_blocks(done.workload, rng, first), writer)
+        spans = [span for span in (done.server, self.server_view.since(before)) if span is not None]
         self.runs[workload.name] = replace(
             done,
             measured=(*done.measured, *more),
             partial=result.partial,
             notes=tuple(dict.fromkeys([*done.notes, *result.health.warnings()])),
+            server=counted_together(spans) if spans else None,
         )
         return self.measure(workload)
 
@@ -149,14 +164,19 @@ class Lab:
         rng = np.random.default_rng([self.seed, *workload.name.encode()])
         _, warmups = self._send(workload, plan_warmups(workload), writer, report=False)
         plan = plan_blocks(workload, rng)
+        before = self.server_view.read()
         result, measured = self._send(workload, plan, writer)
-        return WorkloadRun(
+        run = WorkloadRun(
             workload=workload,
             measured=tuple(measured),
             warmups=tuple(warmups),
             partial=result.partial,
             notes=result.health.warnings(),
+            server=self.server_view.since(before),
         )
+        if not run.partial:
+            self.server_view.learn(self, workload.endpoint, run.timelines())
+        return run
 
     def calibration(self, endpoint: str) -> Calibration:
         """How prompts of exact length are written for an endpoint of this engine; measured once."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from phasegate.metric import Metric, Undefined, inter_chunk_latencies, metric_named
 from phasegate.session import Measurement
+from phasegate.stats.counters import ServerCounts
 from phasegate.stats.summary import MAX_ERROR_RATE
 from phasegate.timeline import Timeline
 from phasegate.workload import Cell, Planned, Workload
@@ -38,6 +39,7 @@ class WorkloadRun:
         warmups: warm-up requests; never part of a sample.
         partial: True when the run was stopped before the plan was done.
         notes: remarks of the client about itself (event-loop lag, missed load), for the report.
+        server: what the server counted meanwhile; None where it does not tell.
     """
 
     workload: Workload
@@ -45,6 +47,7 @@ class WorkloadRun:
     warmups: tuple[Measured, ...] = ()
     partial: bool = False
     notes: tuple[str, ...] = ()
+    server: ServerCounts | None = None
 
     def values(self, metric: str, cell: Cell) -> dict[int, float]:
         """Block -> value of a metric in a cell, usable requests only."""

@@ -6,14 +6,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from phasegate.engines.metrics.page import MetricsDoor
 from phasegate.metric import Undefined
+from phasegate.run import WorkloadRun
 from phasegate.stats.counters import Reading, ServerCounts, counted_between
 from phasegate.stats.first_token import FirstToken, Overheads, median_split, split_by_counts, split_by_timings
 from phasegate.timeline import Expected, Timeline
 from phasegate.words import COMMON_WORDS
+from phasegate.workload import Cell
 
 if TYPE_CHECKING:
     from phasegate.lab import Lab
@@ -35,14 +37,13 @@ class ServerView:
 
     Attributes:
         door: its ``/metrics`` page.
-        overheads: what a request costs outside the engine's clock; None until it was measured.
+        overheads: endpoint -> what a request costs outside the engine's clock, None where that could not be measured.
         note: why the page was not read, in one sentence, or None.
     """
 
     door: MetricsDoor
-    overheads: Overheads | None = None
+    overheads: dict[str, Overheads | None] = field(default_factory=dict)
     note: str | None = None
-    _asked: bool = field(default=False, repr=False)
 
     def read(self) -> Mapping[str, Reading]:
         """The page's readings now; empty where it cannot be had."""
@@ -56,15 +57,20 @@ class ServerView:
         return counted_between(before, after) if after else None
 
     def learn(self, lab: Lab, endpoint: str, lines: Sequence[Timeline]) -> None:
-        """Measure the overheads, once, where the server's own times are known at all."""
-        timed = any(line.server_timings for line in lines)
-        if self._asked or not (timed or (self.door.names is not None and self.note is None)):
+        """Measure the overheads of an endpoint, once, where the server's own times are known at all."""
+        names = self.door.names
+        told = any(line.server_timings for line in lines) or (names is not None and self.note is None)
+        if endpoint in self.overheads or not told or (names is not None and not names.probed):
             return
-        self._asked = True
+        self.overheads[endpoint] = None
         http = _http_cost(self, lab, endpoint)
         if http is not None:
-            inside = self.door.names is not None and self.door.names.tokenised_inside
-            self.overheads = Overheads(http, None if inside else _token_cost(lab, endpoint), inside)
+            inside = names is not None and names.tokenised_inside
+            self.overheads[endpoint] = Overheads(http, None if inside else _token_cost(lab, endpoint), inside)
+
+    def splits(self, run: WorkloadRun, cell: Cell) -> list[FirstToken]:
+        """The TTFT of every usable request of a cell whose answer carried the server's timings, in parts."""
+        return splits_of(run.timelines(cell), self.overheads.get(run.workload.endpoint or ""))
 
 
 def _http_cost(view: ServerView, lab: Lab, endpoint: str) -> float | None:
@@ -118,4 +124,17 @@ def splits_of(lines: Sequence[Timeline], overheads: Overheads | None = None) -> 
     return [one for one in splits if isinstance(one, FirstToken)]
 
 
-__all__ = ["ServerView", "median_split", "splits_of"]
+def observed(view: ServerView, runs: Sequence[WorkloadRun]) -> dict[str, Any]:
+    """What the server told of these runs, as plain values for a session's file; empty where it told nothing."""
+    told: dict[str, Any] = {}
+    for run in runs:
+        facts: dict[str, Any] = {}
+        if run.server is not None:
+            facts["counted"] = run.server.facts()
+        middles = {cell.label: median_split(view.splits(run, cell)) for cell in run.workload.cells}
+        splits = {label: middle.facts() for label, middle in middles.items() if middle is not None}
+        if splits:
+            facts["first_token"] = splits
+        if facts:
+            told[run.workload.name] = facts
+    return told

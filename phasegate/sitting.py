@@ -16,6 +16,7 @@ from phasegate.baseline.fingerprint import fingerprint_of
 from phasegate.engines.host_probe import HostReport
 from phasegate.lab import Lab
 from phasegate.run import WorkloadRun
+from phasegate.server_view import observed
 from phasegate.session import Measurement, Session
 from phasegate.workload import Workload
 
@@ -94,6 +95,7 @@ def session_of(lab: Lab, runs: Sequence[WorkloadRun], surroundings: HostReport |
     """The session that these runs are."""
     now = datetime.now(timezone.utc)
     server = server_facts(lab)
+    told = observed(lab.server_view, [run for run in runs if run.workload.name in lab.runs]) if lab.runs else {}
     measurements: list[Measurement] = [one for run in runs for one in run.measurements(METRICS)]
     client = {**asdict(lab.client), "seed": lab.seed}
     if lab.calibrations.known:
@@ -104,7 +106,8 @@ def session_of(lab: Lab, runs: Sequence[WorkloadRun], surroundings: HostReport |
         session_id=f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}",
         recorded_at=now.isoformat(timespec="seconds"),
         measurements=tuple(measurements),
-        server=server,
+        # Not part of the fingerprint: it is what was measured, not what was measured on.
+        server={**server, "observed": told} if told else server,
         client=client,
         fingerprint=fingerprint_of(server),
         host=lab.server.host,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
 import numpy as np
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from phasegate.metric import metric_named
@@ -105,7 +107,7 @@ def _table(rows: Sequence[ServerRow]) -> Table:
     for name, _ in shown:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(row.label, *(_ms(take(row)) for _, take in shown))
+        table.add_row(escape(row.label), *(_ms(take(row)) for _, take in shown))
     return table
 
 

@@ -12,7 +12,9 @@ from rich.table import Table
 from phasegate.report.gate_lines import WORD_WIDTH, gate_lines
 from phasegate.report.lab_tables import COLUMNS, Row, rows_of, show_interval
 from phasegate.report.load_tables import load_lines, objective_lines
+from phasegate.report.profile_lines import profile_words
 from phasegate.report.run_words import reading_order, remarks, said, title
+from phasegate.report.server_lines import server_lines
 from phasegate.report.table_text import render_table
 from phasegate.run import WorkloadRun
 
@@ -38,6 +40,7 @@ def write_summary(
         terminal.write_line("")
         for line in run_lines(run, width, colour=colour):
             terminal.write_line(line)
+    write_server(terminal, lab)
     if load is not None:
         write_load(terminal, load)
     if invalid:
@@ -52,6 +55,17 @@ def write_summary(
             terminal.write_line(text)
     if gate is not None:
         write_gate(terminal, gate)
+
+
+def write_server(terminal: Any, lab: Lab) -> None:
+    """The server's own clock beside the client's, where it tells anything."""
+    runs = sorted(lab.runs.values(), key=reading_order)
+    width, colour = terminal._tw.fullwidth, terminal.hasmarkup
+    lines = server_lines(lab.server_view, runs, width, colour=colour) if runs else []
+    if lines:
+        terminal.section("the server's own clock", sep="-")
+    for line in lines:
+        terminal.write_line(line)
 
 
 def write_load(terminal: Any, load: Any) -> None:
@@ -80,6 +94,7 @@ def write_gate(terminal: Any, gate: Any) -> None:
 def heading(lab: Lab) -> Iterator[str]:
     """What was measured, from where, and what would repeat it."""
     yield f"server   {lab.server.describe()}"
+    yield f"profile  {profile_words(lab.profile, lab.server)}"
     yield f"client   {lab.client.describe()}"
     yield f"prompts  {lab.prompt_line()}; seed {lab.seed}"
     if lab.engine.log_path is not None:

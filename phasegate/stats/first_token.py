@@ -128,6 +128,13 @@ def _held_back(line: Timeline, timings: Mapping[str, object]) -> float | None:
     return span - (client_total - client_ttft)
 
 
+def server_decode(line: Timeline) -> float | None:
+    """The server's own seconds a token from the first token to the last; None where the answer does not tell."""
+    timings, further = line.server_timings or {}, (line.output_tokens or 0) - 1
+    span = _seconds(timings, "predicted_ms") or _seconds(timings, "generation_time_ms")
+    return span / further if span is not None and further > 0 else None
+
+
 def _seconds(timings: Mapping[str, object], name: str) -> float | None:
     value = timings.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:

@@ -32,11 +32,13 @@ class EngineNames:
         words: our word -> the engine's names, newest first.
         tokenised_inside: the server's TTFT has the tokenising in it.
         enabled_by: what opens the page where it is closed, for a note.
+        probed: whether overheads are measured with requests of their own; not where all times are simulated.
     """
 
     words: Mapping[str, tuple[Name, ...]]
     tokenised_inside: bool = False
     enabled_by: str = ""
+    probed: bool = True
 
 
 def _names(**words: str) -> dict[str, tuple[Name, ...]]:
@@ -125,6 +127,6 @@ ENGINES: Mapping[str, EngineNames] = {
     "sglang": EngineNames(_SGLANG, tokenised_inside=True, enabled_by="--enable-metrics"),
     "tgi": EngineNames(_TGI, tokenised_inside=True),
     "llama.cpp": EngineNames(_LLAMA_CPP, enabled_by="--metrics"),
-    "phasegate-simulator": EngineNames(_SIMULATOR, tokenised_inside=True),
+    "phasegate-simulator": EngineNames(_SIMULATOR, tokenised_inside=True, probed=False),
 }
 """Engine, as `ServerIdentity.engine` names it in lower case -> its names."""
