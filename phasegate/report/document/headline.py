@@ -56,6 +56,9 @@ def headline_of(parts: Parts) -> Headline:
     """The first screen of a run."""
     words = list(_words(parts))
     word = min(words, key=_badness) if words else "NOT_MEASURED"
+    if word == "PASS" and parts.gate is not None and parts.gate.verdict == "IMPROVED":
+        # Laws and objectives know no better word than PASS.
+        word = "IMPROVED"
     return _SCREENS[word](parts)
 
 
@@ -361,12 +364,15 @@ def _green(word: str) -> Callable[[Parts], Headline]:
         found = [one.mde for one in rows if one.mde is not None]
         power = f"a worsening of {_range(found)} would have been found" if found else ""
         told = "largest change for the worse" if word == "PASS" else "largest gain"
+        gained = sum(one.verdict == "IMPROVED" for one in rows)
+        gains = f", {gained} of them faster: up to {metric_name(best.metric)} {change(best)}"
+        also = gains if gained and word == "PASS" else ""
         return Headline(
             verdict=word,
             title=title,
             phase=_phase([row]) if word == "IMPROVED" else None,
             how_much=f"{told}: {metric_name(row.metric)} {change(row)} ({value(row, before=True)} to {value(row)}) in "
-            f"{row.workload}; all {plural(len(rows), 'gated comparison')} within limits",
+            f"{row.workload}; all {plural(len(rows), 'gated comparison')} within limits{also}",
             how_sure="; ".join(filter(None, [power, f"95 % interval of that change {interval(row)}",
                                              sessions_words(row, parts.gate)])),
             what_to_do=_green_advice(word),
@@ -392,14 +398,15 @@ def _green_advice(word: str) -> tuple[str, ...]:
 
 def _green_without_rows(parts: Parts, word: str) -> Headline:
     """Laws and objectives alone: nothing was compared with a baseline."""
-    counts = [
-        (len(parts.laws), "law of the phases", "laws of the phases"),
-        (len(parts.objectives), "objective", "objectives"),
+    said = [
+        f"{plural(len(parts.laws), 'law')} of the phases" if parts.laws else "",
+        plural(len(parts.objectives), "objective") if parts.objectives else "",
     ]
-    said = " and ".join(f"{n} {one if n == 1 else many}" for n, one, many in counts if n)
+    told = " and ".join(filter(None, said))
+    verb = "holds" if len(parts.laws) + len(parts.objectives) == 1 else "hold"
     return Headline(
         verdict=word,
-        title=f"All {said} hold" if said else "Every test passed",
+        title=f"{told} {verb}" if told else "Every test passed",
         how_much="",
         how_sure="nothing was compared with a baseline in this run",
         what_to_do=("to find out whether it got slower, record a baseline with --update-baselines",),

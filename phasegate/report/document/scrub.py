@@ -46,7 +46,7 @@ def _scrub(value: Any, secrets: Collection[str]) -> Any:
     if isinstance(value, Mapping):
         return {scrub_text(str(key), secrets): _scrub(one, secrets) for key, one in value.items()}
     if isinstance(value, (tuple, list)):
-        return tuple(_scrub(one, secrets) for one in value)
+        return type(value)(_scrub(one, secrets) for one in value)
     return value
 
 

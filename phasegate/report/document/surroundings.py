@@ -11,8 +11,8 @@ from phasegate.gate.policy import Policy
 from phasegate.lab import Lab
 from phasegate.report import run_words
 from phasegate.report.document.model import Environment, Failure, PolicyValue, Validity
-from phasegate.session import Session
 from phasegate.report.profile_lines import profile_words
+from phasegate.session import Session
 from phasegate.units import format_percent, format_seconds
 
 

@@ -1,0 +1,138 @@
+"""Documents made to measure: what a run would have left behind, without a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from phasegate.engines.identity import ClientIdentity, ServerIdentity
+from phasegate.engines.profile import profile_for
+from phasegate.gate.judge import judge
+from phasegate.gate.policy import Policy
+from phasegate.gate.slo import parse_objective
+from phasegate.gate.slo_search import limits
+from phasegate.gate.slo_share import judge_level
+from phasegate.lab import Lab
+from phasegate.load_lab import LoadLab
+from phasegate.report.document.build import Finished, build
+from phasegate.report.document.model import Document, Failure
+from phasegate.run import Measured, WorkloadRun
+from phasegate.session import Session
+from phasegate.stats.outcome import LawResult, Outcome
+from phasegate.workload import Planned, Workload
+from tests.load_runs import level_run
+from tests.sessions import sessions
+from tests.timelines import timeline
+
+CREATED = "2026-01-02T03:04:05+00:00"
+
+OBJECTIVE = parse_objective("ttft:p95:500ms", source="--perf-slo")
+
+LONG, ANSWER = "prompt-length[in=512,out=8]", "output-length[in=64,out=96]"
+
+
+def sides(ttft: float = 1.0, tpot: float = 1.0, spread: float = 0.002) -> tuple[list[Session], list[Session]]:
+    """Eight baseline sessions and three of a candidate whose phases are so many times as slow."""
+
+    def levels(count: int, prefill: float, decode: float) -> dict[tuple[str, str], list[float]]:
+        wobble = [1 + spread * ((7 * index) % 5 - 2) for index in range(count)]
+        first, token = [0.2 * prefill * one for one in wobble], [0.008 * decode * one for one in wobble]
+        return {
+            (LONG, "ttft"): first,
+            (LONG, "tpot"): token,
+            (LONG, "e2el"): [a + 7 * b for a, b in zip(first, token, strict=True)],
+            (ANSWER, "ttft"): [one / 8 for one in first],
+            (ANSWER, "tpot"): token,
+            (ANSWER, "e2el"): [a / 8 + 95 * b for a, b in zip(first, token, strict=True)],
+        }
+
+    return sessions(levels(8, 1.0, 1.0)), sessions(levels(3, ttft, tpot))
+
+
+def workload_run(name: str, inputs: Sequence[int], outputs: Sequence[int], requests: int = 6) -> WorkloadRun:
+    """A workload whose TTFT is 10 ms and 0.1 ms a prompt token, and whose TPOT is 8 ms."""
+    workload = Workload(name, "", tuple(inputs), tuple(outputs), requests, 0, "unique", 0, "chat")
+    measured = [
+        Measured(
+            Planned(cell, block, cell.input_tokens, cell.output_tokens, f"p{block}", None, cold=True),
+            timeline(
+                ttft=(0.01 + 1e-4 * cell.input_tokens) * (1 + 0.01 * block),
+                tpot=0.008,
+                tokens=cell.output_tokens,
+                prompt_tokens=cell.input_tokens,
+                request_id=f"{cell.label}/{block}",
+            ),
+        )
+        for cell in workload.cells
+        for block in range(requests)
+    ]
+    return WorkloadRun(workload, tuple(measured))
+
+
+class FakeLab:
+    """What a document reads of a lab."""
+
+    def __init__(self, *runs: WorkloadRun) -> None:
+        self.runs = {run.workload.name: run for run in runs}
+        self.server = ServerIdentity("simulator", "1", "tiny", {"slots": 1}, "cpu-4", sources={"engine": "/props"})
+        self.client = ClientIdentity("0.1.0", "3.11", "3.57", "Linux", "cpu", 4, (1,))
+        self.profile = profile_for(self.server)
+        self.seed = 11
+        self.plan = None
+
+    def prompt_line(self) -> str:
+        return "chat: words, template 8 tokens"
+
+
+def lab() -> Lab:
+    """Two workloads, measured."""
+    runs = workload_run("prompt-length", (128, 512), (8,)), workload_run("output-length", (64,), (16, 96))
+    return cast("Lab", FakeLab(*runs))
+
+
+def law(outcome: Outcome = Outcome.PASS, name: str = "TTFT rises with prompt length") -> LawResult:
+    """A law that ended so."""
+    return LawResult(name, outcome, "137 ms per 1,000 tokens", 0.137, 0.13, 0.144, "s per 1,000 tokens", 0.95, 8, None)
+
+
+def load_of(*, broken: bool) -> dict[str, Any]:
+    """Three levels of load, of which the highest breaks the objective where asked."""
+    runs = {1: level_run(1, [0.1] * 60), 4: level_run(4, [0.2] * 60)}
+    runs[16] = level_run(16, [0.9 if broken else 0.3] * 60, failures=2 if broken else 0)
+    load = LoadLab(cast("Lab", None), levels=runs)
+    load.found = limits([OBJECTIVE], list(runs.values()), at_most=64)
+    return {"load": load, "objectives": [OBJECTIVE], "judged": [judge_level(OBJECTIVE, one) for one in runs.values()]}
+
+
+def document(ttft: float = 1.0, tpot: float = 1.0, spread: float = 0.002, **more: Any) -> Document:
+    """A run whose candidate is so many times as slow as its baseline."""
+    old, new = sides(ttft, tpot, spread)
+    policy = Policy()
+    values: dict[str, Any] = {
+        "created": CREATED,
+        "exit_status": 0,
+        "lab": lab(),
+        "laws": [("test_law", law())],
+        "result": judge(old, new, policy),
+        "baseline": old,
+        "candidate": new,
+        "policy": policy,
+        "commands": ["pytest perf_tests --perf-seed 11"],
+        "duration": 12.5,
+        "outcomes": {"passed": 4},
+    }
+    return build(Finished(**{**values, **more}))
+
+
+def full_document() -> Document:
+    """A document with something in every part."""
+    return document(
+        1.4,
+        failures=[Failure("perf_tests/test_x.py::test_y", "REGRESSION", "TTFT is slower")],
+        remarks=["stored nothing"],
+        diagnosis=[{"symptom": "slow to start", "cause": "prefill", "evidence": ["TTFT 280 ms"], "levers": []}],
+        server_timings={"prefill": "180 ms"},
+        roofline={"bandwidth": "40 GB/s"},
+        exit_status=1,
+        **load_of(broken=True),
+    )
