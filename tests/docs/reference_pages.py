@@ -11,6 +11,7 @@ from pathlib import Path
 from phasegate.metric import METRICS
 from phasegate.pytest_options import OPTIONS
 from tests.docs.blocks import ROOT
+from tests.docs.engines_page import engines_page
 
 FOLDER = ROOT / "docs" / "reference"
 
@@ -71,7 +72,11 @@ def metrics_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES: dict[str, Callable[[], str]] = {"options.md": options_page, "metrics.md": metrics_page}
+PAGES: dict[str, Callable[[], str]] = {
+    "options.md": options_page,
+    "metrics.md": metrics_page,
+    "engines.md": engines_page,
+}
 
 
 def main() -> None:
