@@ -88,13 +88,9 @@ def _time(given: str | None, option: str) -> float | None:
 
 
 def _device(name: str, threads: int) -> Device:
-    from phasegate.engines.hardware import device_named, measure_device, read_device
+    from phasegate.engines.hardware import device_of, measure_device
 
-    if name == MEASURE:
-        return measure_device(threads)
-    if Path(name).suffix in (".yaml", ".yml"):
-        return read_device(Path(name))
-    return device_named(name)
+    return measure_device(threads) if name == MEASURE else device_of(name)
 
 
 def _list_hardware() -> int:

@@ -269,9 +269,11 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     state = config.stash.get(STATE, None)
     if state is not None and state.lab is not None:
         from phasegate.pytest_diagnosis import write_run_diagnosis
+        from phasegate.pytest_roofline import write_roofline
         from phasegate.report.summary import write_summary
 
         write_summary(terminalreporter, state.lab, state.laws, state.gate, state.invalid, state.load)
+        write_roofline(terminalreporter, config, state.lab)
         write_run_diagnosis(terminalreporter, state)
 
 

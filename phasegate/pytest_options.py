@@ -174,6 +174,17 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
         {"metavar": "X"},
     ),
     (
+        ("--perf-model-facts",),
+        "the model's shape, for the hardware's limit: a .gguf file, a config.json, or a YAML file",
+        {"metavar": "FILE"},
+    ),
+    (
+        ("--perf-hardware-facts",),
+        "what the server's hardware can do: a name such as H100, a YAML file with flops and bandwidth, or measure "
+        "(this machine's processor)",
+        {"metavar": "HARDWARE"},
+    ),
+    (
         ("--perf-save-sessions",),
         "folder that gets this run's sessions, judged or not, as pytest-benchmark JSON",
         {"metavar": "DIR"},

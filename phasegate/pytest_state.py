@@ -21,6 +21,7 @@ from phasegate.gate.policy import Policy
 from phasegate.judged import Judged, NotMeasurable
 from phasegate.opening import Opening, check_engine, with_settings
 from phasegate.pytest_home import WORKLOADS, suite_home
+from phasegate.pytest_roofline import check_facts
 from phasegate.strict_yaml import SettingsError
 from phasegate.units import parse_duration
 from phasegate.workload import Workload, load_workload
@@ -118,6 +119,7 @@ class PerfState:
             check_engine(opening)
         except EngineError as error:
             raise SettingsError(str(error)) from None
+        check_facts(config)
         policy = _policy_of(config)
         state = cls(config, opening, read_workloads(folder), policy=policy, blocks=blocks)
         _ = state.load_options  # read now, so that a wrong option is said before anything starts

@@ -115,7 +115,7 @@ class EmbeddedEngine:
             )
         self.stop()
         settings = {
-            "path": str(self._weights()),
+            "path": str(self.weights()),
             "alias": self.model,
             # Without cores of its own it gets all of them: this process may have narrowed what children inherit.
             "cores": self._own_cores() or start_cores(),
@@ -141,8 +141,12 @@ class EmbeddedEngine:
         threads = max(self.config.threads, self.config.threads_batch or 1)
         return engine_cores(threads) if self.config.pinned else []
 
-    def _weights(self) -> Path:
-        """The GGUF file of the configured model."""
+    def weights(self) -> Path:
+        """The GGUF file of the configured model; a generated one is made where it is missing.
+
+        Raises:
+            EngineError: there is no such file, or it cannot be made.
+        """
         if self.config.model == "generated":
             return ensure_model(self.config.spec())
         if self.config.model == "smollm2":

@@ -64,9 +64,9 @@ class Device:
         wanted = "bf16" if number_format in SIXTEEN or not number_format else number_format
         flops = self.flops.get(number_format, self.flops.get(wanted))
         source = self.source
-        if flops is None and wanted in BLOCK_FORMATS and "f32" in self.flops:
-            flops = INTEGER_FACTOR * self.flops["f32"]
-            source += f"; {wanted} at most {INTEGER_FACTOR:g} x f32"
+        if flops is None and wanted in BLOCK_FORMATS:
+            flops, told = self._block_peak()
+            source += f"; {wanted} {told}" if told else ""
         return HardwareFacts(
             name=self.name,
             flops=flops,
@@ -75,6 +75,12 @@ class Device:
             count=count,
             source=source,
         )
+
+    def _block_peak(self) -> tuple[float | None, str]:
+        """Operations a second on weights in blocks of few bits, and how that was come by."""
+        if "f32" in self.flops:
+            return INTEGER_FACTOR * self.flops["f32"], f"at most {INTEGER_FACTOR:g} x f32"
+        return self.flops.get("bf16"), "unpacked to bf16" if "bf16" in self.flops else ""
 
 
 def device_named(name: str) -> Device:
@@ -91,6 +97,15 @@ def device_named(name: str) -> Device:
     raise SettingsError(
         f"no hardware {name!r} in the table; it has {known}; or give a file with flops and bandwidth, or 'measure'"
     )
+
+
+def device_of(name: str) -> Device:
+    """The device in a YAML file, or of a name in the table.
+
+    Raises:
+        SettingsError: neither can be had; one line.
+    """
+    return read_device(Path(name)) if Path(name).suffix in (".yaml", ".yml") else device_named(name)
 
 
 def device_in(label: str) -> tuple[Device, int] | None:

@@ -14,7 +14,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("prompt", "run", "client_error", "load_run", "load_plan", "budget"),
     ("gate",),
     ("baseline", "baselines", "interop", "engines", "load"),
-    ("server_view", "lab", "load_lab", "opening", "sitting", "gating", "selftest", "examination"),
+    ("server_view", "lab", "limits", "load_lab", "opening", "sitting", "gating", "selftest", "examination"),
     ("report",),
     ("starting", "pipeline"),
     (
@@ -34,6 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "cli_baselines",
         "cli_selftest",
         "cli_roofline",
+        "pytest_roofline",
         "cli_report",
         "cli_init",
         "cli_ci",

@@ -1,0 +1,49 @@
+"""The roofline in a pytest run: its options, checked before anything is measured, and its part of the summary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytest
+
+    from phasegate.lab import Lab
+
+
+def check_facts(config: pytest.Config) -> None:
+    """Read what was given, so that a mistake is said before anything is measured.
+
+    Raises:
+        SettingsError: one line naming the option's file, value and remedy.
+    """
+    model, hardware = config.getoption("--perf-model-facts"), config.getoption("--perf-hardware-facts")
+    if model is not None:
+        from phasegate.engines.model_facts import read_model
+
+        read_model(Path(model))
+    if hardware is not None and hardware != "measure":
+        from phasegate.engines.hardware import device_of
+
+        device_of(hardware)
+
+
+def write_roofline(terminal: Any, config: pytest.Config, lab: Lab) -> None:
+    """The arithmetic, and the line that says which hardware would help; nothing where facts are missing."""
+    if not lab.runs:
+        return
+    from phasegate.engines.base import EngineError
+    from phasegate.gate.roofline_words import arithmetic, verdict_line
+    from phasegate.limits import lab_roofline
+
+    try:
+        found = lab_roofline(lab, config.getoption("--perf-model-facts"), config.getoption("--perf-hardware-facts"))
+    except (EngineError, ValueError) as error:
+        terminal.section("the hardware's limit", sep="-")
+        terminal.write_line(f"not known: {error}")
+        return
+    if found is None:
+        return
+    terminal.section("the hardware's limit", sep="-")
+    for line in [*arithmetic(found), verdict_line(found)]:
+        terminal.write_line(line)
