@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from benchmarks._other_run import Job, Ran, Told, ToolFailedError, run_command
+from benchmarks._other_tokenizer import write_tokenizer
 from benchmarks._other_venv import python_with, version_in
 
 SECONDS_PER = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0}
@@ -28,8 +29,9 @@ class AIPerf:
         """See `Tool`."""
         prompts = job.folder / "prompts.jsonl"
         prompts.write_text("".join(json.dumps({"text": "word " * 200}) + "\n" for _ in range(job.count)))
+        tokenizer = write_tokenizer(job.folder / "tokenizer")
         words = [self._python.with_name("aiperf"), "profile", "--model", "m", "--url", job.root]
-        words += ["--endpoint-type", "chat", "--streaming", "--tokenizer", "builtin", "--use-server-token-count"]
+        words += ["--endpoint-type", "chat", "--streaming", "--tokenizer", tokenizer, "--use-server-token-count"]
         words += ["--input-file", prompts, "--custom-dataset-type", "single_turn"]
         words += ["--concurrency", job.count, "--request-count", job.count, "--warmup-request-count", 1]
         words += ["--output-artifact-dir", job.folder, "--export-level", "records", "--ui", "none"]

@@ -35,7 +35,7 @@ class GuideLLM:
         words += ["--profile", f"kind=concurrent,streams={job.count}"]
         words += ["--constraint", f"kind=max_requests,count={job.count}"]
         words += ["--data", f"kind=json_file,path={prompts}"]
-        words += ["--output-dir", job.folder, "--outputs", "json", "--disable-console"]
+        words += ["--output", f"kind=json,path={job.folder / 'benchmarks.json'}", "--disable-console"]
         _, watched = run_command(words, job)
         return Ran(_records(job), watched.between)
 

@@ -107,8 +107,7 @@ def run_command(words: Sequence[object], job: Job, extra: Mapping[str, str] | No
     Raises:
         ToolFailedError: it failed or took too long; with its last words.
     """
-    # No hub can be asked for a tokenizer or a data set: everything needed is given.
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "NO_COLOR": "1", "TERM": "dumb", **(extra or {})}
+    environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", **(extra or {})}
     printed, said = job.folder / "printed.txt", job.folder / "said.txt"
     with printed.open("wb") as output, said.open("wb") as errors:
         process = subprocess.Popen(

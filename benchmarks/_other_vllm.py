@@ -31,7 +31,7 @@ class VllmBench:
         if not self._module.is_file():
             raise NotInstalledError(f"{self.label}: {PACKAGE} has no {MODULE}")
         found = sorted(folder.glob("vllm*.dist-info"))
-        return found[0].name.split("-")[1] if found else "of unknown version"
+        return found[0].name.removesuffix(".dist-info").split("-")[1] if found else "of unknown version"
 
     def run(self, job: Job) -> Ran:
         """See `Tool`."""

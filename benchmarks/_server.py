@@ -96,6 +96,7 @@ class Server:
 
     def __init__(self, first: float, gap: float, tokens: int) -> None:
         self._first, self._gap, self._tokens = first, gap, tokens
+        self._end = _last(tokens)
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
         self._listener.setblocking(False)
         # Wanting stamps from the start, so that the kernel is stamping when the first request comes.
@@ -176,13 +177,14 @@ class Server:
         while self._heap and self._heap[0][0] <= monotonic():
             due, _, stream = heapq.heappop(self._heap)
             try:
+                stream.left.append(monotonic())
+                stream.tokens += 1
                 if stream.tokens < self._tokens:
-                    stream.left.append(monotonic())
                     stream.socket.send(TOKEN)
-                    stream.tokens += 1
                     self._plan(stream, due + self._gap)
                 else:
-                    stream.socket.send(_last(self._tokens))
+                    # The end comes with the last token, as from real servers: some clients count it as one.
+                    stream.socket.send(TOKEN + self._end)
                     self._log.append({"name": stream.name, "arrived": stream.arrived, "left": stream.left})
             except OSError:
                 continue
