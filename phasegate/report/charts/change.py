@@ -34,7 +34,7 @@ class Ruler:
     def axis(self) -> str:
         """The ruler itself, for the head of the table."""
         parts = []
-        for tick in nice_ticks(self.scale.low, self.scale.high, 4):
+        for tick in nice_ticks(self.scale.low, self.scale.high, 6):
             at, words = self.scale.at(tick), f"{100 * tick:+.3g} %" if tick else "0"
             parts += [line(at, AXIS_HEIGHT - 5, at, AXIS_HEIGHT, "axis")]
             parts += [text(at, AXIS_HEIGHT - 9, words, "tick", "middle")]

@@ -31,7 +31,7 @@ def trend_chart(trend: Trend, tolerance: float | None = None, *, better: str = "
     frame = space.frame(
         "session, oldest first", f"{metric_name(trend.metric)} ({unit}{per})",
         x_ticks=[(tick, f"{tick:g}") for tick in nice_ticks(1, len(values), 6) if tick == int(tick) and tick >= 1],
-        y_ticks=[(tick / factor, f"{tick:g}") for tick in nice_ticks(bottom * factor, top * factor, 4)],
+        y_ticks=[(tick / factor, f"{tick:g}") for tick in nice_ticks(bottom * factor, top * factor, 6)],
     )  # fmt: skip
     caption = _caption(trend, base)
     svg = picture(
@@ -57,7 +57,7 @@ def _levels(space: Plane, base: float | None, limit: float | None) -> str:
         parts += [line(LEFT, y, WIDTH - 16, y, "base-level")]
     if limit is not None:
         y = space.y.at(limit)
-        parts += [line(LEFT, y, WIDTH - 16, y, "limit"), text(LEFT + 6, y - 5, "accepted up to here", "objective-name")]
+        parts += [line(LEFT, y, WIDTH - 16, y, "limit"), text(LEFT + 6, y - 5, "accepted up to here", "limit-name")]
     return element("g", *parts) if parts else ""
 
 

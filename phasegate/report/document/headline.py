@@ -27,6 +27,7 @@ from phasegate.report.document.words import (
     metric_name,
     plural,
     sessions_words,
+    source_words,
     value,
     values_words,
 )
@@ -146,7 +147,9 @@ def _sure(row: Row, gate: Gate | None) -> str:
     parts = []
     if row.ratio_low is not None and row.ratio_high is not None:
         allowed = f", accepted is {format_percent(row.tolerance)}" if row.tolerance is not None else ""
-        source = f" ({row.tolerance_source})" if row.tolerance_source and row.tolerance is not None else ""
+        source = (
+            f" ({source_words(row.tolerance_source)})" if row.tolerance_source and row.tolerance is not None else ""
+        )
         parts.append(f"95 % interval {interval(row)}{allowed}{source}")
     if row.mde is not None:
         parts.append(f"a worsening of {format_percent(row.mde)} would have been found")

@@ -40,8 +40,20 @@ def value(row: Row, *, before: bool = False) -> str:
 
 
 def values_words(row: Row) -> str:
-    """``TTFT 12.0 ms to 18.1 ms (+51.0 %)``: what it was, what it is, and the change."""
-    return f"{metric_name(row.metric)} {value(row, before=True)} to {value(row)} ({change(row)})"
+    """``TTFT went from 12.0 ms to 18.1 ms (+51.0 %)``: what it was, what it is, and the change."""
+    return f"{metric_name(row.metric)} went from {value(row, before=True)} to {value(row)} ({change(row)})"
+
+
+def short_pair(row: Row) -> tuple[str, str]:
+    """Both values for a narrow column: the unit once where both have the same."""
+    before, now = value(row, before=True), value(row)
+    number, space, unit = before.partition(" ")
+    return (number if space and now.endswith(f" {unit}") else before), now
+
+
+def source_words(source: str) -> str:
+    """Where a number of the policy came from, without the folders: ``policy.yaml:12``."""
+    return source.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def change(row: Row) -> str:

@@ -5,6 +5,7 @@ The page's own security policy forbids every request, so a report can be mailed,
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
@@ -21,8 +22,8 @@ from phasegate.report.charts.standalone import stylesheet
 from phasegate.report.charts.svg import Chart
 from phasegate.report.charts.timeline import timeline_chart
 from phasegate.report.charts.trend import trend_chart
-from phasegate.report.document.model import Document, Row, WorkloadTable, tone_of
-from phasegate.report.document.words import change, interval, metric_name, plural, show, value
+from phasegate.report.document.model import WORDS, Document, Row, WorkloadTable, tone_of
+from phasegate.report.document.words import change, interval, metric_name, plural, short_pair, show
 from phasegate.report.html.missing import missing_sections
 from phasegate.units import format_percent, format_rate, format_seconds
 
@@ -73,22 +74,32 @@ def _gate(document: Document) -> dict[str, Any] | None:
         return None
     deciding = [row for row in gate.rows if row.gated]
     informing = [row for row in gate.rows if not row.gated]
-    on = ruler(gate.rows)
-    return {
-        "axis": on.axis(),
-        "deciding": [_gate_row(row, change_bar(row, on)) for row in deciding],
-        "informing": [_gate_row(row, change_bar(row, on)) for row in informing],
-    }
+    tables = {}
+    for name, rows in (("deciding", deciding), ("informing", informing)):
+        on = ruler(rows)
+        tables[name] = {"axis": on.axis(), "rows": [_gate_row(row, change_bar(row, on)) for row in rows]}
+    return {**tables, "summary": _summary(deciding, len(informing), gate.reason)}
+
+
+def _summary(deciding: Sequence[Row], informing: int, reason: str) -> str:
+    """How the rows ended, in one sentence; the gate's own where there are none."""
+    if not deciding:
+        return reason
+    counts = Counter(row.verdict for row in deciding)
+    words = ", ".join(f"{counts[word]} {word}" for word in WORDS if counts[word])
+    more = f"; {informing} more only inform, since the other phase binds those workloads" if informing else ""
+    return f"{plural(len(deciding), 'comparison')} decide{'s' if len(deciding) == 1 else ''} this build: {words}{more}."
 
 
 def _gate_row(row: Row, bar: str) -> dict[str, Any]:
+    before, now = short_pair(row)
     return {
         "row": row,
         "bar": bar,
         "change": change(row),
         "interval": interval(row),
-        "before": value(row, before=True),
-        "now": value(row),
+        "before": before,
+        "now": now,
     }
 
 
