@@ -181,7 +181,8 @@ class AttachedEngine:
         if address.named is None:
             return detect(self._base_url, self.model, self._api_key, address.known)
         engine = address.named.engines[0]
-        found = detect(self._base_url, self.model, self._api_key, (address.named,))
+        key, headers = address.named.asking(self._api_key)
+        found = detect(self._base_url, self.model, key, (address.named,), headers)
         if found.engine == UNKNOWN:
             return ServerIdentity(engine, UNKNOWN, self.model, sources={"engine": "--perf-engine"})
         return replace(found, engine=engine, sources={**found.sources, "engine": "--perf-engine"})

@@ -24,6 +24,7 @@ class _Server:
     base_url: str
     model: str
     api_key: str | None
+    more: Mapping[str, str] = field(default_factory=dict)
     answers: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
 
@@ -31,7 +32,7 @@ class _Server:
         """The JSON object at a URL, or None."""
         if url not in self.answers:
             try:
-                answer = ask(url, api_key=self.api_key)
+                answer = ask(url, api_key=self.api_key, headers=self.more)
             except AskError:
                 answer = None
             self.answers[url] = answer if isinstance(answer, dict) else None
@@ -58,16 +59,18 @@ def detect(
     model: str,
     api_key: str | None = None,
     known: Iterable[EngineProfile] | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> ServerIdentity:
     """What the server tells about itself; unknown stays unknown. Never raises for a silent server.
 
-    ``known`` are the profiles whose rules are tried, those that ship with the package where it is None.
+    ``known`` are the profiles whose rules are tried, those that ship with the package where it is None; ``headers`` are
+    sent beside the usual ones.
     """
     candidates = tuple(profiles() if known is None else known)
     hosted = profile_of_host(base_url, candidates)
     if hosted is not None:
         return ServerIdentity(hosted.engines[0], UNKNOWN, model, sources={"engine": "the address"})
-    server = _Server(root_of(base_url), base_url.rstrip("/"), model, api_key)
+    server = _Server(root_of(base_url), base_url.rstrip("/"), model, api_key, headers or {})
     for kind in KINDS[1:]:
         for profile in candidates:
             for rule in profile.detect:

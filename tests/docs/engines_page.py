@@ -24,8 +24,8 @@ A profile says how to talk to one kind of engine: what gives it away, how an ans
 counts, cached tokens, reasoning and timings stand in its streams, how its prefix cache is emptied, where its key, its
 version and its metrics are. One YAML file each, in `phasegate/engines/profiles`. This page is written from those files.
 
-With an address, `--perf-engine auto` (the default) finds out which one fits. What was found, and from what, stands in the
-line `profile` of every run's summary and in its report. `--perf-engine NAME` names one instead:
+With an address, `--perf-engine auto` (the default) finds out which one fits. What was found, and from what, stands in
+the line `profile` of every run's summary and in its report. `--perf-engine NAME` names one instead:
 
 ```sh
 pytest perf_tests --perf-base-url http://gpu-box:8000/v1 --perf-model m
@@ -33,20 +33,21 @@ pytest perf_tests --perf-base-url http://gpu-box:8000/v1 --perf-model m --perf-e
 pytest perf_tests --perf-base-url https://api.anthropic.com/v1 --perf-model some-model --perf-endpoint messages
 ```
 
-A hosted API is known by its address, and nothing is asked of it. Of other servers, the owner in the model list counts first,
-then what their doors answer, then the `Server` header. A server that nothing fits is `unknown` and gets only what no server
-of the OpenAI dialect refuses; if it is answered in another dialect, that is an error with its own name
+A hosted API is known by its address, and nothing is asked of it. Of other servers, the owner in the model list counts
+first, then what their doors answer, then the `Server` header. A server that nothing fits is `unknown` and gets only
+what no server of the OpenAI dialect refuses; if it answers in another dialect, that is an error with its own name
 ([streams](streams.md#other-peoples-words)).
 """
 
 AFTER_KEYS = """\
-The key comes from the variable in the table where it is set, else from `OPENAI_API_KEY`; it enters no file, log or report.
+The key comes from the variable in the table where it is set, else from `OPENAI_API_KEY`; it enters no file, log or
+report.
 
 An Azure deployment is given by its whole address, as its portal shows it, with the API version behind it or in
 `OPENAI_API_VERSION`:
 
 ```sh
-phasegate probe --base-url "https://NAME.openai.azure.com/openai/deployments/my-gpt?api-version=2024-10-21" --model my-gpt
+phasegate probe --base-url "https://NAME.openai.azure.com/openai/deployments/GPT?api-version=2024-10-21" --model GPT
 ```
 
 The `/openai/v1` address of newer resources works like any other.
@@ -54,16 +55,16 @@ The `/openai/v1` address of newer resources works like any other.
 ## Where nothing empties the cache
 
 Prompts of cold workloads are new in every run, from their first word on, so a cache cannot help them whether it can be
-emptied or not. Where `reset` is empty in the table, that is the only way, and the cached tokens that the server reports are
-the check: a cold prompt with more of them than the chat template has is no sample.
+emptied or not. Where `reset` is empty in the table, that is the only way, and the cached tokens that the server reports
+are the check: a cold prompt with more of them than the chat template has is no sample.
 """
 
 OWN = """\
 ## A profile of your own
 
-YAML files in `{folder}` of your project come before the ones that ship. A file with the name of a shipped profile changes it
-key by key; `extends` builds a profile of another name on a shipped one; without either it stands by itself. An unknown key, a
-wrong value or an incomplete rule ends the run in one line that names the file and the line.
+YAML files in `{folder}` of your project come before the ones that ship. A file with the name of a shipped profile
+changes it key by key; `extends` builds a profile of another name on a shipped one; without either it stands by itself.
+An unknown key, a wrong value or an incomplete rule ends the run in one line that names the file and the line.
 
 This repository has one, for an engine that tells its name nowhere (`{folder}/fastllm.yaml`):
 
