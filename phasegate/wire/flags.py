@@ -76,7 +76,10 @@ def _about_arrival(answer: StreamedAnswer, tokens: int | None) -> set[str]:
 
 
 BEYOND_LIMIT = 2
-"""A count above this many times the output limit that was sent is not believed."""
+"""A count above this many times the output limit that was sent is not believed, whatever came."""
+
+OVERSHOOT = 4
+"""Tokens that a count may exceed the limit by where the events kept to it: some servers write one or two too many."""
 
 
 def _about_counts(answer: StreamedAnswer, expected: Expected, tokens: int | None) -> set[str]:
@@ -89,7 +92,7 @@ def _about_counts(answer: StreamedAnswer, expected: Expected, tokens: int | None
             "split_tokens": tokens is not None and 0 < tokens < events,
             "hidden_reasoning": is_reasoning_hidden(answer),
             "usage_inconsistent": ledger.contradicts(events)
-            or _is_beyond_limit(tokens, expected)
+            or _is_beyond_limit(answer, tokens, expected)
             or _is_beyond_text(answer, tokens),
             "cached_prompt": (ledger.cached or 0) > expected.tolerated_cached_tokens,
             "prompt_length_mismatch": None not in (promised, ledger.prompt) and promised != ledger.prompt,
@@ -108,11 +111,13 @@ def _about_the_end(answer: StreamedAnswer, expected: Expected, tokens: int | Non
     )
 
 
-def _is_beyond_limit(tokens: int | None, expected: Expected) -> bool:
-    """Whether more tokens are counted than the request allowed, by far: some servers write one or two too many."""
+def _is_beyond_limit(answer: StreamedAnswer, tokens: int | None, expected: Expected) -> bool:
+    """Whether more tokens are counted than the request allowed, by far or though the stream kept to it."""
     if tokens is None or expected.max_tokens is None:
         return False
-    return tokens > BEYOND_LIMIT * expected.max_tokens * expected.choices + LARGEST_STEP
+    limit = expected.max_tokens * expected.choices
+    kept = 0 < answer.output_events <= limit
+    return tokens > BEYOND_LIMIT * limit + LARGEST_STEP or (kept and tokens - _hidden(answer) > limit + OVERSHOOT)
 
 
 def is_reasoning_hidden(answer: StreamedAnswer) -> bool:

@@ -88,14 +88,14 @@ def _without_events(recording: Recording) -> Outcome:
             return _error("stream_error", of_payload(payload) or WORDLESS)
         asked = "a stream was asked for, but the server answered with one JSON body"
         return _error("not_streaming", f"{asked} ({content_type}): is streaming off in the server or a proxy?")
-    if not body:
-        return _error("truncated", "the body was empty")
-    if "event-stream" in content_type or body.startswith(_FIELDS_OF_EVENTS):
-        return _error("truncated", "the body ended before the first event was complete")
     first = parse(body.split(b"\n", 1)[0].decode("utf-8", "replace"))
     dialect = dialect_of(first) if isinstance(first, dict) else None
     if dialect is not None:
         return _error("wrong_dialect", f"lines of JSON of {dialect} came, not server-sent events ({content_type})")
+    if not body:
+        return _error("truncated", "the body was empty")
+    if "event-stream" in content_type or body.startswith(_FIELDS_OF_EVENTS):
+        return _error("truncated", "the body ended before the first event was complete")
     start = clean(body[:200].decode("utf-8", "replace"))
     return _error("protocol", f"not a stream of server-sent events but {content_type}: {start}"[:500])
 
