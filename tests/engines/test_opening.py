@@ -1,0 +1,142 @@
+"""Opening a lab on a server that runs: which profile it is talked to in, from what that is known, with which key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from phasegate.engines.base import EngineError
+from phasegate.lab import Lab
+from phasegate.opening import Opening, check_engine, open_lab
+from phasegate.report.profile_lines import profile_words
+from tests.engines.doors import Door, house, models
+
+KEY = "sk-very-secret"
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys of two APIs in the environment."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-other-secret")
+
+
+def doors_of(owner: str, **more: Door) -> Mapping[str, Door]:
+    """A server with one model of that owner."""
+    return {"/v1/models": models("m", owner=owner), **{f"/{path}": door for path, door in more.items()}}
+
+
+def opened(opening: Opening) -> Lab:
+    """The lab as it was opened; closed again, which does nothing to a server that was found running."""
+    with open_lab(opening) as lab:
+        return lab
+
+
+@pytest.mark.parametrize(
+    ("doors", "engine", "profile", "words"),
+    [
+        (
+            doors_of("vllm", version=Door({"version": "0.32.0"})), "auto", "vllm",
+            "vllm: known from /v1/models, its version from /version; full answers are forced with ignore_eos, "
+            "min_tokens",
+        ),
+        (
+            doors_of("me", info=Door({"router": "text-generation-router", "version": "3.3.4"})), "embedded", "tgi",
+            "tgi: known from /info; it cannot be made to answer at full length, so answers may end early and real "
+            "counts are used",
+        ),
+        (
+            doors_of("tensorrt_llm", version=Door({"version": "1.2.0"})), "auto", "tensorrt-llm",
+            "tensorrt-llm: known from /v1/models, its version from /version; full answers are forced with ignore_eos, "
+            "min_tokens",
+        ),
+        (doors_of("lmdeploy"), "auto", "lmdeploy", "lmdeploy: known from /v1/models; "),
+        (doors_of("Triton Inference Server"), "auto", "triton", "triton: known from /v1/models; "),
+        (
+            {**doors_of("library"), "/api/version": Door({"version": "0.15.1"})}, "auto", "ollama",
+            "ollama: known from /v1/models, its version from /api/version; ",
+        ),
+        (
+            doors_of("somebody"), "auto", "unknown",
+            "unknown: nothing told what this server is, so only what every server understands is sent",
+        ),
+        (doors_of("somebody"), "transformers", "transformers", "transformers: known from --perf-engine; "),
+        (
+            doors_of("me", version=Door({"version": "9"})), "vllm", "vllm", "vllm: known from --perf-engine; full",
+        ),
+    ],
+)  # fmt: skip
+def test_a_server_is_talked_to_in_its_profile(doors: Mapping[str, Door], engine: str, profile: str, words: str) -> None:
+    """Found out, or said by the user; the line of the report tells which."""
+    with house(doors) as server:
+        lab = opened(Opening(server.base_url, engine=engine))
+    assert lab.profile.name == profile
+    assert profile_words(lab.profile, lab.server).startswith(words)
+    assert lab.target.include_usage == lab.profile.include_usage
+    assert all(knock.headers.get("authorization") == f"Bearer {KEY}" for knock in server.knocks)
+    assert all("x-api-key" not in knock.headers for knock in server.knocks)
+
+
+def test_an_engine_that_imitates_ollamas_doors_is_not_taken_for_it() -> None:
+    """What a server says of itself comes before what its doors look like."""
+    doors = {**doors_of("sglang"), "/api/version": Door({"version": "0.15.1"})}
+    with house(doors) as server:
+        assert opened(Opening(server.base_url, engine="auto")).profile.name == "sglang"
+
+
+def test_a_key_of_another_header_is_shown_in_it() -> None:
+    """Where the user says that the API is Anthropic's: its key, its header, its version, and no bearer."""
+    with house(doors_of("somebody")) as server:
+        opening = Opening(server.base_url, engine="anthropic", endpoint="messages")
+        lab = opened(opening)
+        assert lab.target.api_key == "sk-ant-other-secret"
+        assert lab.target.key_headers == {"messages": "x-api-key"}
+        assert "secret" not in repr(lab.target)
+    for knock in server.knocks:
+        assert knock.headers["x-api-key"] == "sk-ant-other-secret"
+        assert knock.headers["anthropic-version"] == "2023-06-01"
+        assert "authorization" not in knock.headers
+
+
+def test_a_projects_own_profile_is_used(tmp_path: Path) -> None:
+    """From the folder that the opening names."""
+    (tmp_path / "mine.yaml").write_text(
+        "name: mine\nengines: [mine]\ndetect: [{owned_by: me}]\nforce: {stop_never: true}\n", encoding="utf-8"
+    )
+    with house(doors_of("me")) as server:
+        lab = opened(Opening(server.base_url, profiles=tmp_path))
+    assert (lab.profile.name, lab.server.engine) == ("mine", "mine")
+
+
+@pytest.mark.parametrize(
+    ("engine", "endpoint", "words"),
+    [
+        ("openai", "completions", "OpenAI is known to have no completions endpoint; use --perf-endpoint chat"),
+        ("tgi", "messages", "(TGI) is known to have no messages endpoint; use --perf-endpoint chat or completions"),
+    ],
+)
+def test_an_endpoint_that_is_not_there_is_refused(engine: str, endpoint: str, words: str) -> None:
+    """Before a request is sent."""
+    with house(doors_of("somebody")) as server:
+        opening = Opening(server.base_url, engine=engine, endpoint=endpoint)
+        with pytest.raises(EngineError) as caught:
+            opened(opening)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("opening", "words"),
+    [
+        (Opening(None, engine="auto"), "say where it is with --perf-base-url"),
+        (Opening(None, engine="tgi"), "--perf-engine 'tgi' cannot be started; these can: embedded, simulator, "),
+        (Opening("http://127.0.0.1:9/v1", engine="tgy"), "unknown engine profile 'tgy'; known: "),
+    ],
+)
+def test_a_wrong_engine_is_one_line_before_anything_starts(opening: Opening, words: str) -> None:
+    """With the names there are."""
+    with pytest.raises(EngineError) as caught:
+        check_engine(opening)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
