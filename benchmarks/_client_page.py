@@ -22,6 +22,7 @@ class Figures:
         tpot_error_p50, tpot_error_p99: fractions.
         cpu_per_chunk: seconds; ``cpu_ratio`` against the bare reader, ``cpu_by_ours`` against ours.
         ttft_by_ours: p99 of the TTFT error against ours; None where ours was not run.
+        pace: tokens a second at which the server really sent a stream.
         memory_per_stream: bytes.
         lost: requests that did not come back whole.
         runs: runs behind the medians.
@@ -37,6 +38,7 @@ class Figures:
     cpu_ratio: float
     cpu_by_ours: float | None
     ttft_by_ours: float | None
+    pace: float
     memory_per_stream: float
     lost: float
     runs: int
@@ -45,6 +47,7 @@ class Figures:
 COLUMNS = (
     "streams",
     "reader",
+    "tokens/s sent",
     "TTFT error p50 ms",
     "p99 ms",
     "p99 by ours",
@@ -60,13 +63,14 @@ COLUMNS = (
 
 def render(table: Sequence[Figures], runs: int) -> str:
     """The table as Markdown."""
-    head = f"50 tokens/s a stream, all streams started together; medians of {runs} runs."
+    head = f"All streams started together; medians of {runs} runs."
     lines = [head, "", row(COLUMNS), row(["---:", "---", *["---:"] * (len(COLUMNS) - 2)])]
     for one in table:
         few = f" ({one.runs} of {runs} runs)" if one.runs < runs else ""
         cells = (
             str(one.concurrency),
             one.reader + few,
+            f"{one.pace:.1f}",
             f"{one.ttft_error_p50 * 1e3:.2f}",
             f"{one.ttft_error_p99 * 1e3:.2f}",
             _times(one.ttft_by_ours),
@@ -89,13 +93,13 @@ def _times(ratio: float | None) -> str:
 
 
 EXPLANATION = """\
-A loopback server on a core of its own sends the first token after 100 ms and then one every 20 ms, and logs when each
-request reached its host and when each chunk left. The **TTFT error** is what a reader reports beyond what the log
-says of the same request; the **TPOT error** is relative and absolute. **CPU** is that of the reader, all its
-processes together, from the first request to the last token, by token chunks; every reader has the one core that the
-server leaves. **Lost** are requests that it did not report as whole. The bare reader is an `asyncio.Protocol` that
-stamps bytes and does nothing else. *By ours* and *by bare* are ratios: how many times as much as ours, or as the bare
-reader.
+A loopback server on a core of its own sends the first token after 100 ms and then one every 20 ms, where it can keep
+up (*tokens/s sent* is what it did), and logs when each request reached its host and when each chunk left. The **TTFT
+error** is what a reader reports beyond what the log says of the same request; the **TPOT error** is relative and
+absolute. **CPU** is that of the reader, all its processes together, from the first request to the last token, by
+token chunks; every reader has the one core that the server leaves. **Lost** are requests that it did not report as
+whole. The bare reader is an `asyncio.Protocol` that stamps bytes and does nothing else. *By ours* and *by bare* are
+ratios: how many times as much as ours, or as the bare reader.
 
 The bare reader and ours start their clock at the write, and have built requests and opened connections before; the
 others start it where their users do, at the call. With all streams starting together their figure therefore holds the

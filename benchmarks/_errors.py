@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 
 def summary(
-    ttft: Sequence[float], tpot: Sequence[float], *, cpu: float, memory: float, lost: float
+    ttft: Sequence[float], tpot: Sequence[float], *, pace: Sequence[float], cpu: float, memory: float, lost: float
 ) -> dict[str, float]:
     """One run.
 
     Args:
         ttft: errors of TTFT, seconds.
         tpot: absolute relative errors of TPOT.
+        pace: tokens a second at which the server really sent, by its own log.
         cpu: seconds for each token chunk.
         memory: bytes for each stream.
         lost: requests that did not come back whole.
@@ -23,6 +24,7 @@ def summary(
         "ttft_p99": percentile(ttft, 0.99),
         "tpot_p50": percentile(tpot, 0.5),
         "tpot_p99": percentile(tpot, 0.99),
+        "pace": percentile(pace, 0.5),
         "cpu": cpu,
         "memory": memory,
         "lost": lost,

@@ -57,6 +57,7 @@ def run_tool(
     return summary(
         [one.ttft - (entry["left"][0] - entry["arrived"]) for one, entry in pairs],
         [_tpot_error(one.tpot, entry["left"]) for one, entry in pairs],
+        pace=[(tokens - 1) / (entry["left"][-1] - entry["left"][0]) for _, entry in pairs],
         cpu=cpu / (len(pairs) * tokens),
         memory=memory / len(pairs),
         lost=count - len(pairs),

@@ -25,6 +25,7 @@ from openai import AsyncOpenAI, DefaultAioHttpClient
 from phasegate.load import reactor
 from phasegate.load.client import Client
 from phasegate.load.closed import run_closed
+from phasegate.load.files import allow_open_files
 from phasegate.load.request import Request
 from phasegate.load.target import Target
 
@@ -214,6 +215,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.core is not None:
         os.sched_setaffinity(0, {options.core})
+    allow_open_files(options.count)
     print(json.dumps(asdict(READERS[options.reader](options.url, options.count))))
 
 

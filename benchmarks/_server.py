@@ -13,6 +13,7 @@ import heapq
 import json
 import os
 import re
+import resource
 import select
 import socket
 import struct
@@ -205,6 +206,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.core is not None:
         os.sched_setaffinity(0, {options.core})
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     server = Server(options.first, options.gap, options.tokens)
     print(server.port, flush=True)
     server.serve()

@@ -31,7 +31,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -43,8 +43,8 @@ from benchmarks._other_run import Tool, ToolFailedError
 from benchmarks._page import write_page
 from benchmarks._readers import READERS
 
-FIRST, GAP = 0.1, 0.02
-"""Seconds to the first token and between tokens: 50 tokens a second a stream."""
+FIRST = 0.1
+"""Seconds to the first token."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -53,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 16, 64, 256])
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=60, help="token chunks a stream")
+    parser.add_argument("--pace", type=float, default=50.0, help="tokens a second of each stream (default: 50)")
     parser.add_argument("--readers", nargs="+", choices=READERS, default=list(READERS))
     parser.add_argument("--others", action="store_true", help="beside them vLLM bench, AIPerf and GuideLLM")
     parser.add_argument("--json", action="store_true")
@@ -62,7 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     readers = ["bare", *(name for name in options.readers if name != "bare"), *tools]
     table: list[Figures] = []
     for concurrency in options.concurrency:
-        table += measure(readers, concurrency, options.runs, options.tokens, tools, trouble)
+        plan = Plan(concurrency, options.runs, options.tokens, options.pace, tools)
+        table += measure(readers, plan, trouble)
     if options.json:
         print(json.dumps([asdict(row) for row in table], indent=1))
     else:
@@ -72,28 +74,39 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_page(options.page, client_page(table, options.runs, words, tools, trouble))
 
 
-def measure(
-    readers: Sequence[str],
-    concurrency: int,
-    runs: int,
-    tokens: int,
-    tools: Mapping[str, Tool],
-    trouble: list[str],
-) -> list[Figures]:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What every reader does at one concurrency.
+
+    Attributes:
+        concurrency, tokens: streams, and token chunks of each.
+        runs: of each reader.
+        pace: tokens a second of each stream.
+        tools: readers that are load tools of others.
+    """
+
+    concurrency: int
+    runs: int
+    tokens: int
+    pace: float
+    tools: Mapping[str, Tool]
+
+
+def measure(readers: Sequence[str], plan: Plan, trouble: list[str]) -> list[Figures]:
     """All readers at one concurrency, taking turns; a tool that fails adds a line to ``trouble``."""
     results: dict[str, list[dict[str, float]]] = {reader: [] for reader in readers}
-    for run in range(runs):
+    for run in range(plan.runs):
         turn = run % len(readers)
         for reader in (*readers[turn:], *readers[:turn]):
             try:
-                results[reader].append(_one_run(reader, concurrency, tokens, tools.get(reader)))
+                results[reader].append(_one_run(reader, plan))
             except ToolFailedError as error:
-                trouble.append(f"{reader} at {concurrency} streams: {error}")
+                trouble.append(f"{reader} at {plan.concurrency} streams: {error}")
     cpu = {name: statistics.median(one["cpu"] for one in found) for name, found in results.items() if found}
     ours = [one["ttft_p99"] for one in results.get("ours", [])]
     ttft = statistics.median(ours) if ours else None
     return [
-        _figures(reader, concurrency, found, cpu["bare"], cpu.get("ours"), ttft)
+        _figures(reader, plan.concurrency, found, cpu["bare"], cpu.get("ours"), ttft)
         for reader, found in results.items()
         if found
     ]
@@ -120,27 +133,34 @@ def _figures(
         cpu_by_ours=mid["cpu"] / our_cpu if our_cpu else None,
         ttft_by_ours=mid["ttft_p99"] / our_ttft if our_ttft and our_ttft > 0 else None,
         memory_per_stream=mid["memory"],
+        pace=mid["pace"],
         lost=mid["lost"],
         runs=len(results),
     )
 
 
-def _one_run(reader: str, concurrency: int, tokens: int, tool: Tool | None) -> dict[str, float]:
+def _one_run(reader: str, plan: Plan) -> dict[str, float]:
     server_core, client_core = _cores()
-    server = _python("benchmarks._server", "--first", FIRST, "--gap", GAP, "--tokens", tokens, core=server_core)
+    timing = ["--first", FIRST, "--gap", 1 / plan.pace, "--tokens", plan.tokens]
+    server = _python("benchmarks._server", *timing, core=server_core)
     try:
         assert server.stdout is not None
         port = int(server.stdout.readline())
         url = f"http://127.0.0.1:{port}/v1"
-        if tool is not None:
+        if reader in plan.tools:
             return _others.run_tool(
-                tool, url=url, count=concurrency, tokens=tokens, core=client_core, fetch_log=lambda: _log(port)
+                plan.tools[reader],
+                url=url,
+                count=plan.concurrency,
+                tokens=plan.tokens,
+                core=client_core,
+                fetch_log=lambda: _log(port),
             )
-        client = _python("benchmarks._readers", reader, "--url", url, "--count", concurrency, core=client_core)
+        client = _python("benchmarks._readers", reader, "--url", url, "--count", plan.concurrency, core=client_core)
         output, _ = client.communicate(timeout=300)
         if client.returncode:
-            raise SystemExit(f"the reader {reader} failed at concurrency {concurrency}")
-        return _errors(json.loads(output), _log(port), tokens)
+            raise SystemExit(f"the reader {reader} failed at concurrency {plan.concurrency}")
+        return _errors(json.loads(output), _log(port), plan.tokens)
     finally:
         server.kill()
         server.wait()
@@ -171,7 +191,7 @@ def _log(port: int) -> dict[str, dict[str, Any]]:
 
 
 def _errors(report: dict[str, Any], log: dict[str, dict[str, Any]], tokens: int) -> dict[str, float]:
-    ttft, tpot = [], []
+    ttft, tpot, pace = [], [], []
     lost = 0
     for seen in report["seen"]:
         truth = log[seen["name"]]
@@ -181,11 +201,13 @@ def _errors(report: dict[str, Any], log: dict[str, dict[str, Any]], tokens: int)
             continue
         ttft.append((got[0] - seen["started"]) - (left[0] - truth["arrived"]))
         tpot.append(abs((got[-1] - got[0]) / (left[-1] - left[0]) - 1))
+        pace.append((tokens - 1) / (left[-1] - left[0]))
     return summary(
         ttft,
         tpot,
         cpu=report["cpu"] / (len(report["seen"]) * tokens),
         memory=report["memory"] / len(report["seen"]),
+        pace=pace,
         lost=lost,
     )
 
