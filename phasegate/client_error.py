@@ -171,32 +171,6 @@ class ClientError:
             f"by which this was decided; {REMEDY}"
         )
 
-    @property
-    def line(self) -> str:
-        """The figures in one line for the summary; empty where nothing is known."""
-        return "; ".join([*self._own_parts(), *self._watched_parts()])
-
-    def _own_parts(self) -> list[str]:
-        if self.own is None:
-            return []
-        own = self.own
-        if own.lost:
-            return [f"{own.lost} of {own.requests} requests lost at a server of known timing"]
-        return [
-            f"TTFT +{format_seconds(own.ttft_p50)} p50, +{format_seconds(own.ttft_p99)} p99, "
-            f"TPOT {format_percent(own.tpot_p50)} off ({own.requests} requests at a server of known timing)"
-        ]
-
-    def _watched_parts(self) -> list[str]:
-        if self.watched is None:
-            return []
-        seen = self.watched
-        waited = f"reads waited {format_seconds(seen.read_wait)}, " if seen.stamped else ""
-        return [
-            f"{waited}event loop {format_seconds(seen.loop_lag_p99)} late (p99), "
-            f"CPU {format_percent(seen.cpu_share, digits=0)}"
-        ]
-
 
 def joined(before: ClientError | None, after: ClientError | None) -> ClientError | None:
     """What is known after a further round: the calibration as it is, the worse of what was watched."""

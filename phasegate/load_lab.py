@@ -69,6 +69,11 @@ class LoadLab:
     _warm: bool = False
 
     @property
+    def uncalibrated(self) -> str | None:
+        """Why the client's own error is not known, or None."""
+        return self.lab.calibrations.failed
+
+    @property
     def empty(self) -> bool:
         """Whether nothing was measured yet."""
         return not (self.levels or self.collisions or self.searched or self.rates)

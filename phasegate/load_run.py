@@ -223,10 +223,10 @@ class LevelRun:
         """The workloads of a mix, each once, in alphabetical order; empty where all requests are of one."""
         return tuple(sorted(set(self.workloads.values())))
 
-    def part(self, name: str) -> LevelRun:
-        """The requests of one workload of a mix, with the windows of the whole."""
+    def part(self, *names: str) -> LevelRun:
+        """The requests of some workloads of a mix, with the windows of the whole."""
         rounds = tuple(
-            Round(tuple(line for line in one.timelines if self.workloads.get(line.request_id) == name), one.window)
+            Round(tuple(line for line in one.timelines if self.workloads.get(line.request_id) in names), one.window)
             for one in self.rounds
         )
         return replace(self, rounds=rounds)

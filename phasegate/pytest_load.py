@@ -13,13 +13,15 @@ import numpy as np
 from phasegate.engines.base import EngineError
 from phasegate.gate.break_cause import cause_of
 from phasegate.gate.facts import facts_of
+from phasegate.gate.policy import glob_matches
 from phasegate.gate.slo import Objective, parse_objective
 from phasegate.gate.slo_search import Limit, judge_limits
 from phasegate.gate.slo_share import Kept, judge_level, requests_to_prove
 from phasegate.gate.verdict import Verdict
 from phasegate.judged import Judged, NotJudged
 from phasegate.lab import Lab, MeasurementError
-from phasegate.load_lab import LoadLab
+from phasegate.load.mix import Mix, parse_mix
+from phasegate.load_lab import Asked, LoadLab
 from phasegate.load_plan import plan_levels, requests_wanted
 from phasegate.load_run import LevelRun, token_rates
 from phasegate.prompt import CalibrationError
@@ -66,6 +68,7 @@ class LoadOptions:
         at_most: highest level of the search.
         max_stall: seconds, or None for `STALL_PREFILLS`.
         factor: what batching must reach, or None for the law's own.
+        mix: what users ask for, where that is not the workload ``concurrency``; None where it is.
     """
 
     levels: tuple[int, ...]
@@ -75,6 +78,7 @@ class LoadOptions:
     at_most: int
     max_stall: float | None
     factor: float | None
+    mix: Mix | None = None
 
 
 def load_options(state: PerfState) -> LoadOptions:
@@ -82,18 +86,52 @@ def load_options(state: PerfState) -> LoadOptions:
 
     Raises:
         ValueError: one line naming the option, its value and what would be right.
+        SettingsError: a workload of a mix cannot be used.
     """
     take = state.config.getoption
     stall = take("--perf-max-stall")
+    mix = mix_asked(state)
+    names = ["concurrency"] if mix is None else [workload.name for workload, _ in mix.parts]
+    promised = dict.fromkeys(one for name in names for one in state.policy.objectives_for(name))
     return LoadOptions(
         levels=_levels(take("--perf-concurrency")),
-        objectives=_objectives(take("--perf-slo")) + state.policy.objectives_for("concurrency"),
+        objectives=_objectives(take("--perf-slo")) + tuple(promised),
         requests=_at_least_one("--perf-load-requests", take("--perf-load-requests")),
         find_limit=take("--perf-find-limit"),
         at_most=_at_least_one("--perf-max-level", take("--perf-max-level")) or 1,
         max_stall=None if stall is None else parse_duration(stall, source="--perf-max-stall"),
         factor=_factor(take("--perf-batching-factor")),
+        mix=mix,
     )
+
+
+def mix_asked(state: PerfState) -> Mix | None:
+    """The mix that ``--perf-mix`` asks for; None without one. Workloads come from `FOLDER`, else from the run's own.
+
+    Raises:
+        ValueError: one line naming the option, its value and what would be right.
+        SettingsError: a workload file cannot be used.
+    """
+    given = state.config.getoption("--perf-mix")
+    if given is None:
+        return None
+    weights = parse_mix(" ".join(given), source="--perf-mix")
+    folder = state.config.rootpath / FOLDER
+    known = {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    parts = []
+    for name, weight in weights.items():
+        if name not in known and name not in state.workloads:
+            there = ", ".join(sorted({*known, *state.workloads}))
+            raise ValueError(f"--perf-mix: no workload {name!r}; there are: {there}; paths go before this option")
+        workload = load_workload(known[name]) if name in known else state.workloads[name]
+        parts.append((workload, weight))
+    return Mix(tuple(parts))
+
+
+def spoken_of(objective: Objective, run: LevelRun) -> LevelRun:
+    """The requests of a level that an objective speaks of: of a mix only those of the workloads that it names."""
+    names = [name for name in run.names() if glob_matches(objective.workload, name)]
+    return run if len(names) == len(run.names()) else run.part(*names)
 
 
 def _levels(given: Sequence[str] | None) -> tuple[int, ...]:
@@ -154,13 +192,14 @@ class PytestLoad:
         run = self._level(level)
         if objective is None:
             raise NotJudged(NO_SLO, "no objective is given; say --perf-slo ttft:p95:500ms tpot:p95:50ms")
-        kept = judge_level(objective, run)
+        kept = judge_level(objective, spoken_of(objective, run))
         self.judged.append(kept)
         if kept.verdict is Verdict.PASS:
             return
         if kept.verdict is Verdict.SLO_BREACH:
             facts = facts_of(objective.metric)
-            cause = cause_of(objective, self._level(self.options.levels[0]), run)
+            runs = [spoken_of(objective, one) for one in (self._level(self.options.levels[0]), run)]
+            cause = cause_of(objective, *runs)
             phase = f"{objective.metric} ({facts.phase if facts else 'both'})"
             raise Judged("SLO_BREACH", f"{phase}: {kept.reason}; cause: {cause.cause.value}: {cause.reason}")
         if kept.verdict is Verdict.INCONCLUSIVE and not self.state.policy.inconclusive_fails:
@@ -214,7 +253,7 @@ class PytestLoad:
             raise NotJudged("ADVISORY", "the search for the highest load takes --perf-find-limit and an objective")
         if not self.options.objectives:
             raise NotJudged(NO_SLO, "the search needs an objective; say --perf-slo ttft:p95:500ms")
-        plans, workload, objectives = self._plans(), self._workload("concurrency"), self.options.objectives
+        plans, workload, objectives = self._plans(), self.asked(), self.options.objectives
         requests = self.options.requests or requests_wanted(workload.requests, self._to_prove())
         with self._said():
             self.load.measure_levels(workload, plans)
@@ -223,7 +262,7 @@ class PytestLoad:
         return by_users
 
     def _plans(self) -> Any:
-        workload = self._workload("concurrency")
+        workload = self.asked()
         return plan_levels(
             self.options.levels, workload.requests, to_prove=self._to_prove(), fixed=self.options.requests
         )  # fmt: skip
@@ -233,7 +272,7 @@ class PytestLoad:
 
     def _level(self, level: int) -> LevelRun:
         with self._said():
-            run = self.load.measure_levels(self._workload("concurrency"), self._plans())[level]
+            run = self.load.measure_levels(self.asked(), self._plans())[level]
         if not any(line.status == "ok" for line in run.timelines):
             kinds = ", ".join(f"{count} x {kind}" for kind, count in run.failures().most_common())
             raise self.state.invalid_run(f"{run.name}: every request failed ({kinds})")
@@ -246,6 +285,10 @@ class PytestLoad:
             yield
         except (MeasurementError, CalibrationError, EngineError, ValueError, OSError) as error:
             raise self.state.invalid_run(str(error)) from None
+
+    def asked(self) -> Asked:
+        """What users ask for."""
+        return self.options.mix or self._workload("concurrency")
 
     def _workload(self, name: str) -> Workload:
         return load_workload_named(self.state, name)

@@ -10,6 +10,7 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
+from phasegate.client_error import ClientError, OwnError, Watched
 from phasegate.gate.slo import Objective, wilson
 from phasegate.gate.slo_search import Limit
 from phasegate.gate.slo_share import Kept, attained
@@ -38,6 +39,7 @@ def load_lines(load: LoadLab, objectives: Sequence[Objective], width: int, *, co
     if runs or rates:
         lines += render_table(level_table([*runs, *rates], objectives, width), width, colour=colour)
         lines += level_notes([*runs, *rates])
+        lines += client_lines([*runs, *rates], load.uncalibrated, width, colour=colour)
         lines += batching_lines([run for _, run in sorted(load.levels.items())])
     lines += stall_lines(load.collisions)
     lines += limit_lines(load.found)
@@ -53,8 +55,10 @@ def level_table(runs: Sequence[LevelRun], objectives: Sequence[Objective], width
     def shown(metric: str, percent: float) -> Callable[[LevelRun], str]:
         return lambda run: _show(run.percentile(metric, percent), interval=width >= WIDEST)
 
+    mixed = any(run.names() for run in runs)
     columns: list[Column] = [
         ("users", lambda run: f"{run.level:.3g}/s" if run.by_rate else f"{run.level:g}"),
+        *([("workload", _workload)] if mixed else []),
         ("sent", lambda run: str(run.sent)),
         ("TTFT p50", shown("ttft", 50)),
         ("p95", shown("ttft", 95)),
@@ -73,7 +77,15 @@ def level_table(runs: Sequence[LevelRun], objectives: Sequence[Objective], width
         table.add_column(heading, justify="right", no_wrap=True)
     for run in runs:
         table.add_row(*(show(run) for _, show in columns))
+        for part in map(run.part, run.names()):
+            table.add_row("", *(show(part) for _, show in columns[1:]))
     return table
+
+
+def _workload(run: LevelRun) -> str:
+    """Whose requests a row shows: those of one workload of a mix, or of all."""
+    there = {run.workloads[line.request_id] for line in run.timelines if line.request_id in run.workloads}
+    return there.pop() if len(there) == 1 else "all"
 
 
 def _show(value: PercentileInterval | None, *, interval: bool) -> str:
@@ -100,11 +112,43 @@ def level_notes(runs: Sequence[LevelRun]) -> list[str]:
     for run in runs:
         lines += [f"{run.name}: failed: {count} x {kind}" for kind, count in run.failures().items()]
         lines += _infinite_note(run)
-        lines += [f"{run.name}: remarked: {count} x {flag}" for flag, count in run.remarks().items()]
+        lines += [f"{run.name}: remarked: {count} x {flag}" for flag, count in run.remarks().items() if flag != "burst"]
         lines += [f"{run.name}: INVALID: {run.missed}"] if run.missed else []
         lines += [f"{run.name}: PARTIAL: stopped after {run.sent} requests"] if run.partial else []
         lines += [f"{run.name}: note: {note}" for note in run.notes]
     return lines
+
+
+def client_lines(runs: Sequence[LevelRun], failed: str | None, width: int, *, colour: bool) -> list[str]:
+    """The client's own error at every level, and why it is not known where it is not."""
+    rows = [(run.name, run.client) for run in runs if run.client is not None]
+    lines = ["the client's own error:", *render_table(client_table(rows), width, colour=colour)] if rows else []
+    return lines if failed is None else [*lines, f"the client could not be calibrated: {failed}"]
+
+
+def client_table(rows: Sequence[tuple[str, ClientError]]) -> Table:
+    """At a server of known timing, and what the run saw of the client."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("load", "TTFT p50", "p99", "TPOT", "reads waited", "loop p99", "CPU"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, client in rows:
+        table.add_row(name, *_calibrated(client.own), *_seen(client.watched))
+    return table
+
+
+def _calibrated(own: OwnError | None) -> tuple[str, str, str]:
+    if own is None:
+        return "-", "-", "-"
+    if own.lost:
+        return f"{own.lost} of {own.requests} lost", "-", "-"
+    return f"+{format_seconds(own.ttft_p50)}", f"+{format_seconds(own.ttft_p99)}", format_percent(own.tpot_p50)
+
+
+def _seen(seen: Watched | None) -> tuple[str, str, str]:
+    if seen is None:
+        return "-", "-", "-"
+    waited = format_seconds(seen.read_wait) if seen.stamped else "no stamps"
+    return waited, format_seconds(seen.loop_lag_p99), format_percent(seen.cpu_share, digits=0)
 
 
 def _infinite_note(run: LevelRun) -> list[str]:

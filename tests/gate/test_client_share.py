@@ -127,19 +127,6 @@ def test_rounds_are_joined_by_the_worse_of_each_figure() -> None:
     assert joined(None, None) is None
 
 
-def test_the_line_tells_every_figure() -> None:
-    line = client().line
-    for said in (
-        "TTFT +0.50 ms p50",
-        "+1.00 ms p99",
-        "TPOT 0.7 % off",
-        "32 requests",
-        "1.00 ms late (p99)",
-        "CPU 10 %",
-    ):
-        assert said in line, line
-
-
 def test_a_quarter_is_material() -> None:
     """The number that the docs state."""
     assert MATERIAL == 0.25

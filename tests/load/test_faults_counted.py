@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
 import pytest
 
 from phasegate.engines.simulator.config import Batching, SimulatorConfig
@@ -21,12 +20,13 @@ from phasegate.gate.slo_share import attained
 from phasegate.load.closed import run_closed
 from phasegate.load.request import Request
 from phasegate.load.target import Target
-from phasegate.load_run import LevelRun, Round
+from phasegate.load_run import LevelRun, Round, value_of
 from phasegate.metric import Undefined, metric_named
 from phasegate.report.load_tables import level_notes
 from phasegate.stats.percentile import nearest_rank
-from phasegate.timeline import Expected
+from phasegate.timeline import Channel, Expected, TokenEvent
 from phasegate.wire.openai_stream import decode
+from tests.timelines import timeline
 
 FAILS: Mapping[Fault, str] = {
     Fault.HTTP_429: "http_429",
@@ -55,7 +55,7 @@ REMARKED: Mapping[Fault, tuple[str, ...]] = {
     Fault.MISSING_USAGE: ("usage_missing",),
     Fault.WRONG_USAGE: ("osl_mismatch",),
     Fault.BUFFERED: ("buffered",),
-    Fault.SLOW_LORIS: ("buffered", "burst"),
+    Fault.SLOW_LORIS: ("buffered",),
     Fault.NO_DONE: ("no_done",),
 }
 """Fault of an answer that is whole all the same -> the remark, or one of several."""
@@ -88,7 +88,7 @@ def rules() -> tuple[FaultRule, ...]:
     return tuple(
         FaultRule(
             fault, at=tuple(range(EACH * number + 1, EACH * (number + 1) + 1, 2)), after_tokens=4,
-            seconds=0.001 if fault is not Fault.SLOW_LORIS else 0.0005,
+            seconds=0.001,
         )
         for number, fault in enumerate(ORDER, start=1)
     )  # fmt: skip
@@ -188,8 +188,10 @@ def test_throughput_counts_no_token_twice(measured: Measured) -> None:
     assert tokens == EACH * TOKENS
 
 
-def test_an_answer_held_back_keeps_its_pace(measured: Measured) -> None:
-    """Of what slow headers held back only the tokens after them count, over the time that those took."""
-    values = measured.runs[Fault.SLOW_LORIS].samples("tpot")
-    assert all(value >= JITTER * STEP for value in values)
-    assert np.isfinite(values).all()
+@pytest.mark.parametrize(("held", "paced"), [(1, 0.01), (5, 0.01), (9, 0.01), (10, None)])
+def test_tokens_that_were_held_back_do_not_speed_up_the_rest(held: int, paced: float | None) -> None:
+    """The first so many of ten tokens come in one read, the others every 10 ms: still 10 ms a token."""
+    moments = [100.1] * held + [100.1 + 0.01 * n for n in range(1, 11 - held)]
+    events = tuple(TokenEvent(at, Channel.CONTENT, "w") for at in moments)
+    found = value_of(replace(timeline(), tokens=events, output_tokens=10), "tpot")
+    assert found == (None if paced is None else pytest.approx(paced))

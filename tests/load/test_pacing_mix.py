@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from phasegate.engines.profile import profiles
 from phasegate.lab import Lab
-from phasegate.load.mix import mixed, plan_mixed, plan_of, quotas
+from phasegate.load.mix import Mix, mixed, parse_mix, plan_mixed, plan_of, quotas
 from phasegate.load.target import Target
+from phasegate.load_lab import LoadLab
 from phasegate.prompt import Calibration
-from phasegate.pytest_shape import MEASURED, WARM_UP, new_requests
 from phasegate.workload import Workload, plan_warmups
 
 CHAT = Workload("chat", "", (32, 64), (8,), 4, 6, "unique", 0, "chat")
@@ -83,7 +83,7 @@ def test_warm_up_prompts_are_never_measured_whatever_the_number_of_requests(coun
 
 
 def test_the_warm_up_prompts_of_a_rate_are_never_measured() -> None:
-    """The lab writes both with the same seed; what keeps them apart is their purpose."""
+    """The lab writes all with the same seed; every call takes a block of prompts of its own."""
     words = tuple(f"w{place}" for place in range(300))
     lab = Lab(
         engine=cast(Any, None),
@@ -95,9 +95,24 @@ def test_the_warm_up_prompts_of_a_rate_are_never_measured() -> None:
         _calibrations={"chat": Calibration(words, words[:24], 6, "test")},
     )
     workload = replace(CHAT, input_tokens=(32,))
+    load = LoadLab(lab)
 
-    def prompts(purpose: str) -> set[str]:
-        return {str(request.body["messages"]) for request in new_requests(lab, workload, 40, purpose)}
+    def prompts(asked: Workload | Mix) -> set[str]:
+        return {str(request.body["messages"]) for request in load.requests(asked, 40)}
 
-    assert len(prompts(MEASURED) | prompts(WARM_UP)) == 80
-    assert prompts(MEASURED) == prompts(MEASURED)
+    assert len(prompts(workload) | prompts(workload)) == 80
+    mix = Mix(((workload, 3), (replace(SUMMARY, input_tokens=(32,)), 1)))
+    assert len(prompts(mix) | prompts(mix) | prompts(workload)) == 120
+
+
+def test_a_mix_is_read_from_words() -> None:
+    """A name alone has the weight 1."""
+    assert parse_mix("chat=3 report=0.5 code", source="--perf-mix") == {"chat": 3.0, "report": 0.5, "code": 1.0}
+    assert Mix(((CHAT, 3.0), (SUMMARY, 0.5))).name == "chat=3 summary=0.5"
+
+
+@pytest.mark.parametrize("text", ["chat=", "chat=0", "chat=-1", "chat=inf", "chat=nan", "=3", "chat=3 chat=1", ""])
+def test_a_mix_that_says_nothing_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(ValueError, match="--perf-mix") as error:
+        parse_mix(text, source="--perf-mix")
+    assert "\n" not in str(error.value)

@@ -25,6 +25,7 @@ class Measured:
     rates: dict[float, LevelRun] = field(default_factory=dict)
     collisions: list[Collision] = field(default_factory=list)
     found: list[Limit] = field(default_factory=list)
+    uncalibrated: str | None = None
 
 
 def lines_of(measured: Measured, width: int = 80) -> list[str]:
