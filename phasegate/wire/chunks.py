@@ -23,6 +23,9 @@ DONE = "[DONE]"
 OWN = frozenset({CHAT, COMPLETIONS})
 """The dialects that are read here."""
 
+VLLM_TIMINGS = "metrics"
+"""Where vLLM writes its own times with ``--enable-per-request-metrics``; others may call other things so."""
+
 BROKEN_FINISHES = frozenset({"error", "abort"})
 """Finish reasons with which engines give an answer up."""
 
@@ -160,6 +163,8 @@ class StreamedAnswer:
             running = self.ledger.take(usage, on_choice=bool(choices))
         if "timings" in payload:
             self._take_timings(payload["timings"])
+        if isinstance(payload.get(VLLM_TIMINGS), dict) and "time_to_first_token_ms" in payload[VLLM_TIMINGS]:
+            self._take_timings(payload[VLLM_TIMINGS])
         if not choices and self.foreign is None:
             self.note_foreign(payload, OWN)
         for choice in choices:
@@ -198,7 +203,7 @@ class StreamedAnswer:
             self.tokens.append(TokenEvent(at, channel, writable(text), index, proven if len(output) == 1 else None))
 
     def _take_timings(self, timings: object) -> None:
-        """llama.cpp's own clock readings; its cached tokens stand where usage tells none."""
+        """The engine's own clock readings; llama.cpp's cached tokens stand where usage tells none."""
         found = readings(timings)
         if found:
             self.timings = dict(found)

@@ -12,6 +12,7 @@ from phasegate.metric import time_per_output_token, time_to_first_token
 from phasegate.timeline import Ending, Timeline
 from phasegate.wire.openai_stream import decode
 from tests.wire.captures import CAPTURES, Capture, untimed
+from tests.wire.streams import DONE, STOP, event, recorded, said
 
 CHAT = " fuja mefo fuke tema moti miti"
 COMPLETION = " puba somo vusi fafi misu jubi"
@@ -171,6 +172,15 @@ def test_the_engines_own_timings_are_kept() -> None:
     assert isinstance(tpot, float)
     assert line.server_timings["predicted_n"] == line.output_tokens
     assert ttft * 1e3 >= line.server_timings["prompt_ms"]
+
+
+def test_vllms_request_metrics_are_kept_and_other_metrics_are_not() -> None:
+    """In the form of its documentation; ``metrics`` without a time to first token are something else."""
+    times = {"time_to_first_token_ms": 85.2, "queue_time_ms": 12.3}
+    last = event({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}, "metrics": times})
+    assert decode(recorded([said("a") + STOP + last + DONE])).server_timings == times
+    other = event({"choices": [], "metrics": {"score": 3}})
+    assert decode(recorded([said("a") + STOP + other + DONE])).server_timings is None
 
 
 @pytest.mark.parametrize("engine", sorted(ENGINES))
