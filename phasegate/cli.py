@@ -13,6 +13,7 @@ COMMANDS = {
     "probe": ("phasegate.cli_probe", "measure one or a few requests and draw their two phases"),
     "compare": ("phasegate.cli_compare", "judge one set of results against another, without pytest"),
     "baselines": ("phasegate.cli_baselines", "list, show, compare, prune and check stored baselines"),
+    "decide": ("phasegate.cli_decide", "measure a workload; write which phase binds it and what each lever would save"),
     "explain": ("phasegate.cli_explain", "say which phase takes the time in a result, and which lever helps"),
     "init": ("phasegate.cli_init", "write a measuring suite into a repository"),
     "ci": ("phasegate.cli_ci", "run the suite in a pipeline, with settings from the environment"),

@@ -34,6 +34,9 @@ ROUNDS = 2
 SHORTER = 4
 """The prompt is measured at a fourth of its length as well, which tells reading from a fixed delay."""
 
+BRIEF = 8
+"""Tokens of an answer that nobody measures."""
+
 LEAST_PROMPT = 32
 """No prompt is made shorter than this: a template and a question have at least as many tokens."""
 
@@ -83,7 +86,9 @@ def examine(
     """
     say(f"{workload.name}: one request after another")
     run = lab.measure(workload)
-    short = shorter(workload)
+    # A model that reasons needs the whole length before it answers at all.
+    reasons = any(line.reasoning_tokens for line in run.timelines())
+    short = shorter(workload, brief=not reasons)
     say(f"{workload.name}: the same with a shorter prompt")
     other = lab.measure(short) if short is not None else None
     load = LoadLab(lab)
@@ -99,8 +104,11 @@ def examine(
     return Examined(workload, run, other, situation)
 
 
-def shorter(workload: Workload) -> Workload | None:
-    """The workload with prompts of a fourth of the length, answers of a few tokens and nothing shared; or None."""
+def shorter(workload: Workload, *, brief: bool = True) -> Workload | None:
+    """The workload with prompts of a fourth of the length and nothing shared; None where they are short already.
+
+    ``brief`` makes answers a few tokens long: TTFT is what it is measured for.
+    """
     longest = max(workload.input_tokens)
     tokens = max(LEAST_PROMPT, longest // SHORTER)
     if len(workload.input_tokens) > 1 or tokens >= longest:
@@ -109,7 +117,7 @@ def shorter(workload: Workload) -> Workload | None:
         workload,
         name=f"{workload.name}-short-prompt",
         input_tokens=(tokens,),
-        output_tokens=(min(8, max(workload.output_tokens)),),
+        output_tokens=(min(BRIEF, max(workload.output_tokens)) if brief else max(workload.output_tokens),),
         prefix="unique",
         shared_tokens=0,
     )

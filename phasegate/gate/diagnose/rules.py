@@ -100,14 +100,16 @@ def diagnose(now: Situation, before: Situation | None = None) -> Diagnosis:
 
 def _share(ask: Ask) -> tuple[str | None, str | None]:
     """Where the time of one request goes, and the phase that takes most of it."""
-    if ask.ttft is None or ask.decode is None:
+    reading, decode = ask.prefill_part, ask.decode_part
+    if ask.ttft is None or reading is None or decode is None:
         return None, None
-    total = ask.ttft + ask.decode
-    prefill = ask.ttft / total
+    total = reading + decode
+    prefill = reading / total
+    thinking = f", {format_seconds(ask.hidden_thinking)} of it reasoning unseen" if ask.hidden_thinking else ""
     said = (
-        f"the longest request, {ask.name}, takes {format_seconds(total)}: TTFT {format_seconds(ask.ttft)} "
-        f"({format_percent(prefill, digits=0)}), decode {format_seconds(ask.decode)} "
-        f"({format_percent(1 - prefill, digits=0)})"
+        f"the longest request, {ask.name}, takes {format_seconds(total)}: TTFT {format_seconds(reading)} "
+        f"({format_percent(prefill, digits=0)}), decode {format_seconds(decode)} "
+        f"({format_percent(1 - prefill, digits=0)}{thinking})"
     )
     if prefill >= MAJORITY:
         return said, "prefill"

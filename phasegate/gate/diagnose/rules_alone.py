@@ -147,7 +147,7 @@ def _misses(one: CacheCalls) -> bool:
 
 def long_reasoning(case: Case) -> Explanation | None:
     """Most of the wait for the answer's first token is spent on tokens that the user does not read."""
-    told = [(_reasoning(ask), ask) for ask in case.now.asks]
+    told = [(ask.hidden_thinking or ask.streamed_thinking, ask) for ask in case.now.asks]
     seconds, ask = max(told, key=lambda one: one[0], default=(0.0, None))
     if ask is None or not seconds:
         return None
@@ -164,23 +164,9 @@ def long_reasoning(case: Case) -> Explanation | None:
             f"{count} take {format_seconds(seconds)} of it ({format_percent(seconds / waited, digits=0)})",
         ),
         Confidence.SURE if ask.reasoning_tokens else Confidence.LIKELY, REMEDIES["reasoning"],
-        ("a faster prefill: the prompt is read before the reasoning begins",), part=_part_of_reasoning(ask),
+        ("a faster prefill: the prompt is read before the reasoning begins",),
+        part=START if ask.hidden_thinking else STREAM,
     )  # fmt: skip
-
-
-def _reasoning(ask: Ask) -> float:
-    """Seconds before the answer's first token that reasoning takes: as streamed, or by the count of what was hidden."""
-    if ask.ttft is None:
-        return 0.0
-    streamed = (ask.ttfo - ask.ttft) if ask.ttfo is not None else 0.0
-    if streamed > MATERIAL_SECONDS or not ask.reasoning_tokens or ask.tpot is None:
-        return max(0.0, streamed)
-    return min(ask.ttft, ask.reasoning_tokens * ask.tpot)
-
-
-def _part_of_reasoning(ask: Ask) -> str:
-    hidden = ask.ttfo is None or ask.ttft is None or ask.ttfo - ask.ttft <= MATERIAL_SECONDS
-    return START if hidden else STREAM
 
 
 def idle_drafts(case: Case) -> Explanation | None:

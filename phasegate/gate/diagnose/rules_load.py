@@ -9,6 +9,7 @@ from phasegate.gate.diagnose.situation import Level
 from phasegate.gate.diagnose.thresholds import (
     MATERIAL_SECONDS,
     QUEUE_GROWTH,
+    ROOM_TO_SHARE,
     STALL_GAPS,
     STALL_SHARE,
     WAITING_SHARE,
@@ -31,10 +32,17 @@ def waited(single: Level, now: Level) -> tuple[float, str, Confidence] | None:
         outside = max(0.0, single.ttft - (single.server_prefill or 0.0))
         seconds = max(0.0, now.ttft - now.server_prefill - outside)
         return seconds, f"the server's own prefill takes {format_seconds(now.server_prefill)}", Confidence.SURE
-    slowdown = max(1.0, (now.tpot or 0.0) / single.tpot) if single.tpot else 1.0
+    slowdown = max(1.0, _steps_slower(single, now))
     explained = single.ttft * slowdown
     how = f"steps got {slowdown:.2f} times as long, which explains {format_seconds(explained)}"
     return max(0.0, now.ttft - explained), how, Confidence.LIKELY
+
+
+def _steps_slower(single: Level, now: Level) -> float:
+    """How many times as long the usual step takes; by TPOT, which other prompts' stalls are a part of, if need be."""
+    if single.usual_gap and now.usual_gap:
+        return now.usual_gap / single.usual_gap
+    return now.tpot / single.tpot if single.tpot and now.tpot else 1.0
 
 
 def queueing(case: Case) -> Explanation | None:
@@ -83,8 +91,17 @@ def _waiting(case: Case) -> tuple[Level, Level, float, str, Confidence] | None:
 
 
 def _flat(case: Case) -> bool:
-    rates = [level.token_rate for level in case.now.levels if level.token_rate]
-    return len(rates) >= 2 and max(rates[1:]) < AMORTISE_MIN * rates[0]
+    """Whether throughput does not grow with users although there is something to share.
+
+    Prompts are read at the same cost however many there are; only decode is shared. Where a lone request is nearly all
+    prefill, throughput cannot grow, and it says nothing about batching.
+    """
+    levels = [level for level in case.now.levels if level.token_rate]
+    rates = [level.token_rate or 0.0 for level in levels]
+    if len(rates) < 2 or max(rates[1:]) >= AMORTISE_MIN * rates[0]:
+        return False
+    alone = levels[0]
+    return not (alone.total and alone.ttft) or alone.total / alone.ttft >= ROOM_TO_SHARE
 
 
 def no_batching(case: Case) -> Explanation | None:
@@ -149,7 +166,8 @@ STALLED = Rule(
 )
 NO_BATCHING = Rule(
     "no-batching",
-    f"no number of users gets {AMORTISE_MIN:g} times the tokens a second of one",
+    f"no number of users gets {AMORTISE_MIN:g} times the tokens a second of one, though a lone request takes at least "
+    f"{ROOM_TO_SHARE:g} times its TTFT",
     "throughput",
     "two levels of load or more",
     no_batching,

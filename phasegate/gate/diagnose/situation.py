@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from phasegate.gate.diagnose.thresholds import MATERIAL_SECONDS
+
 
 @dataclass(frozen=True, slots=True)
 class Steps:
@@ -68,6 +70,30 @@ class Ask:
         if self.tpot is not None and self.output_tokens:
             return self.tpot * (self.output_tokens - 1)
         return None
+
+    @property
+    def streamed_thinking(self) -> float:
+        """Seconds from the first token of any channel to the answer's first: reasoning that was sent."""
+        return max(0.0, self.ttfo - self.ttft) if self.ttfo is not None and self.ttft is not None else 0.0
+
+    @property
+    def hidden_thinking(self) -> float:
+        """Seconds of TTFT in which the model reasoned unseen, by the server's count of tokens at the answer's pace."""
+        if self.ttft is None or self.tpot is None or not self.reasoning_tokens:
+            return 0.0
+        if self.streamed_thinking > MATERIAL_SECONDS:
+            return 0.0
+        return min(self.ttft, self.reasoning_tokens * self.tpot)
+
+    @property
+    def prefill_part(self) -> float | None:
+        """TTFT without the reasoning that took place in it."""
+        return None if self.ttft is None else self.ttft - self.hidden_thinking
+
+    @property
+    def decode_part(self) -> float | None:
+        """Decode with the reasoning that nobody saw."""
+        return None if self.decode is None else self.decode + self.hidden_thinking
 
     @property
     def outside(self) -> float | None:

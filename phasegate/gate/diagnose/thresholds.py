@@ -26,6 +26,10 @@ WAITING_SHARE = 0.5
 QUEUE_GROWTH = 1.0
 """TTFT under load must have at least doubled (grown by its own size) for a queue to be named: less is shared steps."""
 
+ROOM_TO_SHARE = 2.0
+"""A lone request must take twice its TTFT for throughput to say something about batching: only decode can be shared,
+so with less of it the best of engines gains little."""
+
 STALL_SHARE = 0.5
 """A stall of half the long prompt's own prefill or more shows that the prompt was read in one piece."""
 

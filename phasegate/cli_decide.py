@@ -1,0 +1,164 @@
+"""``phasegate decide``: measure a workload and write down which phase binds it and what each lever would save.
+
+Exit status: 0 written, 1 nothing could be measured, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import shlex
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from phasegate.gate.slo import Objective
+    from phasegate.lab import Lab
+    from phasegate.opening import Opening
+    from phasegate.workload import Workload
+
+FAILED, USAGE = 1, 2
+
+EXAMPLES = Path("fixtures") / "workloads" / "examples"
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the command and its options."""
+    parser = subparsers.add_parser(
+        "decide",
+        help="measure a workload and write down which phase binds it and what each lever would save",
+        description=(
+            "Measure each WORKLOAD (a YAML file, or the name of one in fixtures/workloads/examples: support-bot, "
+            "report-writer, reasoner) on a server and write a decision record in Markdown: the phases as measured, the "
+            "phase that binds, what each lever would save by arithmetic, and what will not help."
+        ),
+    )
+    parser.add_argument("workloads", metavar="WORKLOAD", nargs="+", help="workload file, or name of an example")
+    parser.add_argument("--base-url", metavar="URL", help="server to measure; default: OPENAI_BASE_URL, else --engine")
+    parser.add_argument("--model", metavar="NAME", help="model to ask for; default: the only one the server has")
+    parser.add_argument("--engine", choices=("embedded", "simulator"), default="embedded", help="what to start else")
+    parser.add_argument("--engine-config", metavar="SETTINGS", default="", help="of that engine, as 'key=value ...'")
+    parser.add_argument("--requests", type=int, metavar="N", help="repetitions; default: what the workload says")
+    parser.add_argument("--concurrency", metavar="N", nargs="*", type=int, default=[1, 4], help="users (default 1 4)")
+    parser.add_argument("--slo", metavar="SLO", nargs="+", default=(), help="objectives, such as ttft:p95:500ms")
+    parser.add_argument("--seed", type=int, metavar="N", help="of prompts and order; default: a new one")
+    parser.add_argument("--out", metavar="DIR", help="folder for the records (NAME.md); default: print them")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, write or print, and return the exit status."""
+    from phasegate.engines.base import EngineError
+    from phasegate.lab import MeasurementError
+    from phasegate.opening import check_engine, open_lab
+    from phasegate.prompt import CalibrationError
+    from phasegate.strict_yaml import SettingsError
+
+    try:
+        workloads, objectives = [_workload(name) for name in args.workloads], _objectives(args)
+        opening = _opening(args)
+        check_engine(opening)
+        out = _folder(args.out)
+    except (SettingsError, ValueError, OSError, EngineError) as error:
+        print(f"phasegate decide: {error}", file=sys.stderr)
+        return USAGE
+    try:
+        with open_lab(opening) as lab:
+            for workload in workloads:
+                _decide(lab, workload, objectives, args, out)
+    except (EngineError, MeasurementError, CalibrationError, ValueError, OSError) as error:
+        print(f"phasegate decide: {error}", file=sys.stderr)
+        return FAILED
+    return 0
+
+
+def _decide(
+    lab: Lab, workload: Workload, objectives: list[Objective], args: argparse.Namespace, out: Path | None
+) -> None:
+    from phasegate.examination import examine
+    from phasegate.report.decision_record import Circumstances, decision_record
+    from phasegate.report.files import write_text
+
+    examined = examine(lab, workload, levels=sorted(set(args.concurrency)), objectives=objectives, say=_tell)
+    circumstances = Circumstances(
+        command=_command(args),
+        when=f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC",
+        server=lab.server.describe(),
+        client=lab.client.describe(),
+        seed=lab.seed,
+    )
+    text = decision_record(examined, circumstances)
+    if out is None:
+        print(text)
+        return
+    path = out / f"{workload.name}.md"
+    write_text(path, text)
+    _tell(f"wrote {path}")
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _command(args: argparse.Namespace) -> str:
+    """The command without what differs from run to run or belongs to one machine."""
+    words = ["phasegate", "decide", *(Path(name).stem for name in args.workloads)]
+    if args.base_url or os.environ.get("OPENAI_BASE_URL"):
+        words.append("--base-url=URL")
+    elif args.engine != "embedded":
+        words.append(f"--engine={args.engine}")
+    if args.engine_config:
+        words.append(f"--engine-config={args.engine_config}")
+    return shlex.join(words)
+
+
+def _workload(name: str) -> Workload:
+    """The workload of a path, or of an example's name.
+
+    Raises:
+        SettingsError: neither is there, or it cannot be used.
+    """
+    from phasegate.strict_yaml import SettingsError
+    from phasegate.workload import load_workload
+
+    path = Path(name)
+    if not path.suffix and not path.exists():
+        path = EXAMPLES / f"{name}.yaml"
+        if not path.exists():
+            known = ", ".join(sorted(one.stem for one in EXAMPLES.glob("*.yaml"))) or "none here"
+            raise SettingsError(f"no workload {name!r}; give a YAML file, or the name of an example ({known})")
+    return load_workload(path)
+
+
+def _objectives(args: argparse.Namespace) -> list[Objective]:
+    from phasegate.gate.slo import parse_objective
+
+    if any(level < 1 for level in args.concurrency):
+        raise ValueError(f"--concurrency: {min(args.concurrency)} is not a number of users; give 1 or more")
+    return [parse_objective(word, source="--slo") for word in " ".join(args.slo).split()]
+
+
+def _opening(args: argparse.Namespace) -> Opening:
+    from phasegate.opening import Opening
+
+    if args.requests is not None and args.requests < 1:
+        raise ValueError(f"--requests is {args.requests}; it must be at least 1")
+    return Opening(
+        base_url=args.base_url or os.environ.get("OPENAI_BASE_URL") or None,
+        model=args.model,
+        engine=args.engine,
+        engine_config=args.engine_config,
+        requests=args.requests,
+        seed=secrets.randbits(32) if args.seed is None else args.seed,
+    )
+
+
+def _folder(word: str | None) -> Path | None:
+    """The folder for records, made where it is missing."""
+    if word is None:
+        return None
+    folder = Path(word)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,119 @@
+"""``phasegate decide`` and ``phasegate explain`` as their users type them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from phasegate.baseline.session_file import session_text
+from phasegate.cli import main
+from phasegate.workload import load_workload
+from tests.sessions import measurement, session
+
+EXAMPLES = Path(__file__).parents[2] / "fixtures" / "workloads" / "examples"
+
+
+def write_workload(folder: Path) -> Path:
+    """A small workload with a shared beginning."""
+    path = folder / "bot.yaml"
+    path.write_text(
+        "input_tokens: 1100\nshared_tokens: 1000\noutput_tokens: 20\nrequests: 2\nwarmups: 0\nprefix: shared\n"
+    )
+    return path
+
+
+def test_a_record_tells_the_phase_the_savings_and_what_will_not_help(tmp_path: Path) -> None:
+    """The simulator's own settings stand behind every figure: 0.66 ms a prompt token, 8 ms an output token."""
+    settings = "speed=10 attention_seconds_per_token_pair=0"
+    words = ["decide", str(write_workload(tmp_path)), "--engine", "simulator", "--engine-config", settings]
+    assert main([*words, "--concurrency", "1", "--seed", "5", "--out", str(tmp_path / "records")]) == 0
+    text = (tmp_path / "records" / "bot.md").read_text(encoding="utf-8")
+    assert "**Prefill** binds" in text
+    found = re.search(r"prefix caching of 1,000 shared tokens \| prefill \| server \| ([0-9.]+) ms", text)
+    assert found is not None
+    assert float(found[1]) == pytest.approx(1000 / 1600 / 10 * 1000, rel=0.15)
+    assert "## What will not help" in text
+    assert "First: **prefix caching of 1,000 shared tokens**" in text
+    assert str(tmp_path) not in text
+    assert [path.name for path in (tmp_path / "records").iterdir()] == ["bot.md"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nonsense"], "no workload 'nonsense'"),
+        (["support-bot", "--concurrency", "0"], "--concurrency: 0"),
+        (["support-bot", "--requests", "0"], "--requests is 0"),
+        (["support-bot", "--slo", "speed:p95:1s"], "'speed'"),
+        (["support-bot", "--engine", "simulator", "--engine-config", "sped=3"], "sped"),
+    ],
+)
+def test_wrong_usage_of_decide_is_one_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It names the value, before anything is started."""
+    assert main(["decide", *words]) == 2
+    error = capsys.readouterr().err.strip()
+    assert said in error
+    assert "\n" not in error
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_example_can_be_used(path: Path) -> None:
+    """One cell each, so that several users can ask it."""
+    workload = load_workload(path)
+    assert len(workload.input_tokens) == len(workload.output_tokens) == 1
+    assert workload.description
+
+
+def stored(folder: Path, ttft: float, cached: float) -> Path:
+    """A session file of two prompt lengths and a second call."""
+    rows = [
+        measurement("prompt[in=500,out=32]", "ttft", [ttft / 4]),
+        measurement("prompt[in=2000,out=32]", "ttft", [ttft]),
+        measurement("prompt[in=2000,out=32]", "tpot", [0.01]),
+        measurement("prompt[in=2000,out=32]", "e2el", [ttft + 0.31]),
+        measurement("prefix-cache[in=2000,out=8]", "ttft", [ttft]),
+        measurement("prefix-cache[in=2000,out=8,cached]", "ttft", [cached]),
+    ]
+    folder.mkdir()
+    path = folder / "one.json"
+    path.write_text(session_text(session(1, *rows)), encoding="utf-8")
+    return path
+
+
+def test_explain_names_phase_levers_and_what_does_not_help(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A slow start whose second call is as slow: prefill, by a cache that does nothing."""
+    assert main(["explain", str(stored(tmp_path / "a", 1.2, 1.2)), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [one["rule"] for one in told["findings"]] == ["uncached-prefix", "slow-start"]
+    assert {one["phase"] for one in told["findings"]} == {"prefill"}
+    assert told["not_measured"]
+    assert main(["explain", str(tmp_path / "a")]) == 0
+    text = capsys.readouterr().out
+    assert "slow to start" in text
+    assert "will not help: more memory bandwidth" in text
+
+
+def test_explain_tells_what_a_change_fell_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Half as fast to read as before."""
+    before, now = stored(tmp_path / "old", 0.2, 0.02), stored(tmp_path / "new", 0.4, 0.02)
+    assert main(["explain", str(now), "--before", str(before), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["findings"]
+    assert (told[0]["rule"], told[0]["change"]) == ("prefill-slower", True)
+
+
+@pytest.mark.parametrize("words", [["nowhere"], ["."], ["{file}", "--slo", "ttft:95:1s"]])
+def test_wrong_usage_of_explain_is_one_line(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing path, an empty folder, an objective that is none."""
+    file = stored(tmp_path / "a", 0.2, 0.02)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    assert main(["explain", *(word.format(file=file) for word in words)]) == 2
+    error = capsys.readouterr().err.strip()
+    assert error.startswith("phasegate explain: ")
+    assert "\n" not in error
