@@ -17,8 +17,8 @@ from phasegate.engines.ask import (
     without_userinfo,
 )
 from phasegate.engines.base import EngineError
-from phasegate.engines.detect import detect
-from phasegate.engines.identity import UNKNOWN, ServerIdentity
+from phasegate.engines.detect import detect, told_by
+from phasegate.engines.identity import ServerIdentity
 from phasegate.engines.profile import EngineProfile, profile_for
 from phasegate.load.target import Azure
 
@@ -100,13 +100,13 @@ class AttachedEngine:
                     f"{self._where()}: which model? {which}; name one (--perf-model, or --model of probe)"
                 )
             self._model = listed[0]
-        elif listed and self._model not in listed:
+        elif listed and not _is_listed(self._model, listed):
             raise EngineError(f"{self._where()}: no model {self._model!r} there; it has {_names(listed)}")
 
     def _models(self) -> list[str] | None:
         """Names of the models the server lists; None where it lists none but does answer."""
-        if self._address is not None and self._address.azure is not None:
-            return None  # A deployment is one model.
+        if self._told is not None and not self._told.lists_models:
+            return None
         key, headers = (self._api_key, {}) if self._told is None else self._told.asking(self._api_key)
         try:
             answer = ask(f"{self._base_url}/models", api_key=key, headers=headers)
@@ -182,9 +182,7 @@ class AttachedEngine:
             return detect(self._base_url, self.model, self._api_key, address.known)
         engine = address.named.engines[0]
         key, headers = address.named.asking(self._api_key)
-        found = detect(self._base_url, self.model, key, (address.named,), headers)
-        if found.engine == UNKNOWN:
-            return ServerIdentity(engine, UNKNOWN, self.model, sources={"engine": "--perf-engine"})
+        found = told_by(address.named, self._base_url, self.model, key, headers)
         return replace(found, engine=engine, sources={**found.sources, "engine": "--perf-engine"})
 
     @property
@@ -224,6 +222,11 @@ class AttachedEngine:
                 if isinstance(answer.get("tokens"), list):
                     return len(answer["tokens"])
         return None
+
+
+def _is_listed(model: str, listed: Sequence[str]) -> bool:
+    """Whether a model is in the list, by its name or by the one that Ollama gives a name without a tag."""
+    return model in listed or f"{model}:latest" in listed
 
 
 def _names(models: Sequence[str]) -> str:

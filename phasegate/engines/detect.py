@@ -79,6 +79,21 @@ def detect(
     return ServerIdentity(UNKNOWN, UNKNOWN, model)
 
 
+def told_by(
+    profile: EngineProfile, base_url: str, model: str, api_key: str | None, headers: Mapping[str, str]
+) -> ServerIdentity:
+    """What a server tells whose engine is known already: version and settings, by the first rule whose door tells them.
+
+    Never raises for a silent server; nothing is asked of a hosted API.
+    """
+    engine = profile.engines[0]
+    if profile_of_host(base_url, (profile,)) is not None:
+        return ServerIdentity(engine, UNKNOWN, model)
+    server = _Server(root_of(base_url), base_url.rstrip("/"), model, api_key, headers)
+    told = (_identity(engine, rule, server) for rule in profile.detect if rule.place)
+    return next((one for one in told if one.version != UNKNOWN), ServerIdentity(engine, UNKNOWN, model))
+
+
 def profile_of_host(base_url: str, known: Iterable[EngineProfile]) -> EngineProfile | None:
     """The profile of a hosted API that is known by its address; None for every other server."""
     host = urlsplit(base_url).hostname or ""

@@ -49,6 +49,7 @@ class EngineProfile:
         cache_block: prompt tokens are cached in blocks of this many.
         include_usage: whether token counts are asked for (``stream_options``); False where that is refused.
         reports_cached: whether the counts name cached prompt tokens; None where that is unknown or a matter of flags.
+        lists_models: whether its model list names every model by the name it is asked by.
         title: the engine's name for people.
         detect: what gives such a server away.
         key_header: endpoint -> header in which the key travels there, where that is not ``Authorization``.
@@ -73,6 +74,7 @@ class EngineProfile:
     cache_block: int
     include_usage: bool = True
     reports_cached: bool | None = None
+    lists_models: bool = True
     title: str = ""
     detect: tuple[Evidence, ...] = ()
     key_header: Mapping[str, str] = field(default_factory=dict)
@@ -164,6 +166,7 @@ def profile_of(given: Located) -> EngineProfile:
         cache_block=given.take("cache_block", whole_number(1), 1, wanted="a whole number from 1 on"),
         include_usage=given.take("include_usage", _truth, True, wanted="true or false"),
         reports_cached=given.take("reports_cached", _truth, None, wanted="true or false"),
+        lists_models=given.take("lists_models", _truth, True, wanted="true or false"),
         detect=parse_evidence(given.values["detect"], given.where("detect")) if "detect" in given.values else (),
         key_header=given.take("key_header", _headers, {}, wanted="the name of a header, or one for each endpoint"),
         key_env=given.take("key_env", list_of(text), (), wanted="one or more environment variables"),

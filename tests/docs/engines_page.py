@@ -113,6 +113,7 @@ KEYS = {
     "reset_needs": "what the server must be started with for that",
     "cache_block": "prompt tokens are cached in blocks of this many",
     "reports_cached": "whether the counts name cached tokens; left out where it is a matter of flags",
+    "lists_models": "`false` where the model list lacks names that are answered: aliases, deployments, later pages",
     "usage": "in words: where the counts arrive",
     "cached": "in words: where cached tokens do",
     "reasoning": "in words: where reasoning does",

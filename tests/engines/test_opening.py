@@ -64,7 +64,8 @@ def opened(opening: Opening) -> Lab:
         ),
         (doors_of("somebody"), "transformers", "transformers", "transformers: known from --perf-engine; "),
         (
-            doors_of("me", version=Door({"version": "9"})), "vllm", "vllm", "vllm: known from --perf-engine; full",
+            doors_of("me", version=Door({"version": "9"})), "vllm", "vllm",
+            "vllm: known from --perf-engine, its version from /version; full",
         ),
     ],
 )  # fmt: skip
@@ -79,6 +80,22 @@ def test_a_server_is_talked_to_in_its_profile(doors: Mapping[str, Door], engine:
     assert all("x-api-key" not in knock.headers for knock in server.knocks)
 
 
+def test_a_model_is_asked_for_by_its_short_name() -> None:
+    """Ollama lists names with their tags."""
+    listed = {"/v1/models": models("llama3:latest", "other:7b", owner="library")}
+    with house(listed) as server:
+        assert opened(Opening(server.base_url, model="llama3")).profile.name == "ollama"
+        with pytest.raises(EngineError, match="no model 'other' there; it has llama3:latest, other:7b"):
+            opened(Opening(server.base_url, model="other"))
+
+
+@pytest.mark.parametrize("engine", ["anthropic", "azure", "gemini", "openrouter"])
+def test_a_list_that_is_not_complete_refuses_no_model(engine: str) -> None:
+    """Aliases, deployments and further pages are not in it."""
+    with house(doors_of("somebody")) as server:
+        assert opened(Opening(server.base_url, model="an-alias", engine=engine)).engine.model == "an-alias"
+
+
 def test_an_engine_that_imitates_ollamas_doors_is_not_taken_for_it() -> None:
     """What a server says of itself comes before what its doors look like."""
     doors = {**doors_of("sglang"), "/api/version": Door({"version": "0.15.1"})}
@@ -86,14 +103,18 @@ def test_an_engine_that_imitates_ollamas_doors_is_not_taken_for_it() -> None:
         assert opened(Opening(server.base_url, engine="auto")).profile.name == "sglang"
 
 
-def test_a_key_of_another_header_is_shown_in_it() -> None:
-    """Where the user says that the API is Anthropic's: its key, its header, its version, and no bearer."""
+def test_a_key_of_another_header_is_shown_in_it(tmp_path: Path) -> None:
+    """At the side doors, too: its own key, its header, its version, and no bearer."""
+    (tmp_path / "gate.yaml").write_text(
+        "name: gate\nextends: anthropic\nengines: [gate]\ndetect: [{path: /v1/about, has: [a]}]\nlists_models: true\n",
+        encoding="utf-8",
+    )
     with house(doors_of("somebody")) as server:
-        opening = Opening(server.base_url, engine="anthropic", endpoint="messages")
-        lab = opened(opening)
-        assert lab.target.api_key == "sk-ant-other-secret"
-        assert lab.target.key_headers == {"messages": "x-api-key"}
-        assert "secret" not in repr(lab.target)
+        lab = opened(Opening(server.base_url, engine="gate", endpoint="messages", profiles=tmp_path))
+    assert lab.target.api_key == "sk-ant-other-secret"
+    assert lab.target.key_headers == {"messages": "x-api-key"}
+    assert "secret" not in repr(lab.target)
+    assert server.knocks
     for knock in server.knocks:
         assert knock.headers["x-api-key"] == "sk-ant-other-secret"
         assert knock.headers["anthropic-version"] == "2023-06-01"
