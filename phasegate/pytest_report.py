@@ -157,7 +157,29 @@ def _of_state(state: PerfState) -> dict[str, Any]:
         "objectives": state.load_options.objectives,
         "judged": load.judged if load is not None else (),
         "remarks": tuple(gate.said) if gate is not None else (),
+        "diagnosis": _diagnosis(state),
+        "server_timings": _server_timings(state),
     }
+
+
+def _diagnosis(state: PerfState) -> list[dict[str, Any]]:
+    """What takes the time, as the summary says it; nothing about figures that cannot be judged."""
+    from phasegate.pytest_diagnosis import explain_run, situation_of_run
+    from phasegate.report.diagnosis_lines import diagnosis_record
+
+    now = situation_of_run(state)
+    if now is None or state.invalid:
+        return []
+    found = diagnosis_record(explain_run(state, now))
+    share = {"symptom": "the longest request", "cause": found["share"], "phase": found["phase"]}
+    return [*found["findings"], *([share] if found["share"] else [])]
+
+
+def _server_timings(state: PerfState) -> dict[str, dict[str, float]] | None:
+    """The server's own clock beside the client's; None where it tells nothing."""
+    from phasegate.report.document.from_server import server_timings_of
+
+    return None if state.lab is None else server_timings_of(state.lab.server_view, state.lab.runs.values())
 
 
 def _message(report: pytest.TestReport, word: str) -> str:

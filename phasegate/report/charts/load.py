@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from phasegate.report.charts.plane import LEFT, Plane, plane
 from phasegate.report.charts.scale import log_ticks, nice_ticks
@@ -15,6 +15,10 @@ SHOWN = ("p50", "p95", "p99")
 
 LOG_FROM = 40.0
 """A range of more than this ratio is drawn logarithmically: on a linear axis its lower half would be one line."""
+
+
+NAME_HEIGHT = 15.0
+"""Pixels between the names of two series."""
 
 
 def load_charts(load: Load) -> list[Chart]:
@@ -54,7 +58,8 @@ def _chart(load: Load, levels: Sequence[LevelRow], metric: str) -> Chart | None:
     svg = picture(
         f"{metric_name(metric)} under load", caption, WIDTH, space.height, _broken_zone(space, breaks, levels), frame,
         *(_objective(space, one) for one in objectives.values()),
-        element("g", *(_series(space, name, points) for name, points in series.items()), class_=_phase(metric)),
+        element("g", *(_series(space, name, points) for name, points in series.items()), *_names(space, series),
+                class_=_phase(metric)),
     )  # fmt: skip
     title = f"{metric_name(metric)} over {'arrivals' if by_rate else 'concurrency'}"
     rows = tuple(_row(one, metric, names) for one in levels)
@@ -75,9 +80,17 @@ def _series(space: Plane, name: str, points: Sequence[tuple[float, float]]) -> s
     at = [(space.x.at(x), space.y.at(y)) for x, y in points]
     if not at:
         return ""
-    x, y = at[-1]
-    name_at = text(x - 6, y - 7, name, "label", "end") if len(at) > 1 else text(x + 8, y + 4, name, "label")
-    return element("g", path(at, f"series {name}"), *(_mark(name, *one) for one in at), name_at)
+    return element("g", path(at, f"series {name}"), *(_mark(name, *one) for one in at))
+
+
+def _names(space: Plane, series: Mapping[str, Sequence[tuple[float, float]]]) -> Iterator[str]:
+    """The name of every series before its last point, moved up where two would stand on each other."""
+    ends = [(name, points[-1], len(points)) for name, points in series.items() if points]
+    above = float("inf")
+    for name, (x, y), count in sorted(ends, key=lambda one: one[1][1]):
+        at, place = space.x.at(x), min(space.y.at(y) - 7, above - NAME_HEIGHT)
+        above = place
+        yield text(at - 7, place, name, "label", "end") if count > 1 else text(at + 8, place, name, "label")
 
 
 def _mark(name: str, x: float, y: float) -> str:

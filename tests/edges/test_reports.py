@@ -1,0 +1,174 @@
+"""Reports of real pytest runs: written however the run ends, refused before it begins, made again afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from phasegate.cli import main
+from phasegate.report.document import Document, from_json
+from tests.edges.quick_pytest import ROOT, Done, QuickPytest
+
+SIMULATOR = ("--perf-engine", "simulator", "--perf-engine-config")
+
+
+def report_of(path: Path) -> Document:
+    return from_json(path.read_text(encoding="utf-8"), str(path))
+
+
+def measured(quick: QuickPytest, small: Path, *options: str | Path, settings: str = "") -> Done:
+    """A run of the gate on one small workload."""
+    return quick.run(
+        "perf_tests/test_regression.py", "-q", *SIMULATOR, f"speed=5 {settings}", "--perf-workloads", small,
+        "--perf-baselines", small / "none", "--missing-baseline", "skip", *options,
+    )  # fmt: skip
+
+
+def test_a_run_writes_every_format_and_says_where(quick: QuickPytest, small: Path, tmp_path: Path) -> None:
+    paths = [tmp_path / f"r{suffix}" for suffix in (".html", ".md", ".json", ".csv")]
+    done = measured(quick, small, *[word for path in paths for word in ("--perf-report", path)])
+    assert done.status == 0, done.output
+    for path in paths:
+        assert path.stat().st_size > 100
+        assert f"report: {path}" in done.output
+    document = report_of(tmp_path / "r.json")
+    assert document.headline.verdict == "NO_BASELINE"
+    assert document.exit_status == 0
+    assert document.validity.outcomes["no_baseline"] == 3
+    assert document.environment.server["engine"].startswith("phasegate-simulator")
+    assert document.reproduce.commands[0].startswith("pytest perf_tests/test_regression.py")
+    assert "--perf-seed" in document.reproduce.commands[0]
+
+
+def test_a_failed_run_is_reported_with_its_reason_and_exit_status(
+    quick: QuickPytest, small: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.json"
+    faults = 'faults=[{"fault":"http_500","at":[3,4,5,6,7,8,9,10,11,12]}]'
+    done = measured(quick, small, "--perf-report", path, settings=faults)
+    assert done.status == 15, done.output
+    document = report_of(path)
+    assert document.headline.verdict == "INVALID_RUN"
+    assert "http_500" in document.headline.how_much
+    assert document.exit_status == 15
+
+
+def test_a_server_that_is_not_there_is_reported(quick: QuickPytest, small: Path, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    done = quick.run(
+        "perf_tests/test_regression.py", "-q", "--perf-base-url", "http://127.0.0.1:9/v1", "--perf-model", "m",
+        "--perf-workloads", small, "--perf-report", path, OPENAI_API_KEY="private-key-0001",
+    )  # fmt: skip
+    assert done.status == 15, done.output
+    assert f"report: {path}" in done.output
+    document = report_of(path)
+    assert document.headline.verdict == "NOT_MEASURED"
+    assert "127.0.0.1:9" in document.headline.how_much
+    assert "private-key-0001" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("r.pdf", "the suffix says the format"), ("gone/r.md", "does not exist; make it first")]
+)
+def test_a_report_that_could_not_be_written_ends_the_run_before_anything_is_measured(
+    quick: QuickPytest, small: Path, tmp_path: Path, name: str, said: str
+) -> None:
+    done = measured(quick, small, "--perf-report", tmp_path / name)
+    assert done.status == 4, done.output
+    lines = [line for line in done.output.splitlines() if line.strip()]
+    assert len(lines) == 1, done.output
+    assert said in lines[0]
+    assert f"--perf-report {tmp_path / name}" in lines[0]
+
+
+def test_a_stopped_run_leaves_its_report(small: Path, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    (small / "small.yaml").write_text("input_tokens: 64\noutput_tokens: 64\nrequests: 400\nwarmups: 0\n")
+    command = [
+        sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "perf_tests/test_regression.py", *SIMULATOR,
+        "speed=1", "--perf-workloads", str(small), "--perf-baselines", str(small / "none"), "--perf-report", str(path),
+    ]  # fmt: skip
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    ) as run:
+        try:
+            _wait_for_engine(run)
+            time.sleep(3.0)
+            os.kill(run.pid, signal.SIGINT)
+            output, _ = run.communicate(timeout=60)
+        finally:
+            run.kill()
+    assert run.returncode == 2, output
+    document = report_of(path)
+    assert document.headline.verdict == "INTERRUPTED"
+    assert document.exit_status == 2
+    assert document.validity.interrupted
+
+
+def _wait_for_engine(run: subprocess.Popen[str]) -> None:
+    import psutil
+
+    parent, deadline = psutil.Process(run.pid), time.monotonic() + 60
+    while time.monotonic() < deadline and not parent.children():
+        assert run.poll() is None
+        time.sleep(0.05)
+
+
+def test_a_run_without_a_report_loads_nothing_of_it(quick: QuickPytest, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import sys\n\ndef test_it():\n    assert not [name for name in sys.modules if 'phasegate.report' in name]\n"
+    )
+    assert quick.run("test_it.py", "-q", cwd=tmp_path).status == 0
+
+
+def test_a_report_of_a_run_that_measures_nothing_says_so(quick: QuickPytest, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it():\n    assert 1 == 2\n")
+    done = quick.run("test_it.py", "-q", "--perf-report", tmp_path / "r.json", cwd=tmp_path)
+    assert done.status == 1
+    document = report_of(tmp_path / "r.json")
+    assert document.headline.verdict == "FAIL"
+    assert "assert 1 == 2" in document.headline.reason
+
+
+def test_a_stored_report_is_shown_again(
+    quick: QuickPytest, small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured(quick, small, "--perf-report", tmp_path / "r.json", "--perf-save-sessions", tmp_path / "sessions")
+    assert main(["report", str(tmp_path / "r.json"), "-o", str(tmp_path / "again.html"), "-o", "-"]) == 0
+    assert "NO_BASELINE" in (tmp_path / "again.html").read_text(encoding="utf-8")
+    assert capsys.readouterr().out.startswith(f"report: {tmp_path / 'again.html'}\n## ")
+    sessions = str(tmp_path / "sessions")
+    output = tmp_path / "compared.json"
+    assert main(["report", sessions, "--baseline", sessions, "-o", str(output)]) == 0
+    document: Any = json.loads(output.read_text(encoding="utf-8"))
+    assert document["gate"]["expected"] == 3
+    assert document["validity"]["requests"] == 3
+
+
+@pytest.mark.parametrize(
+    ("result", "options", "said"),
+    [
+        ("gone.json", (), "no such file or folder"),
+        ("broken.json", (), "not JSON"),
+        ("other.json", (), "not a result file"),
+        ("good.json", ("-o", "r.pdf"), "the suffix says the format"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], result: str, options: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "broken.json").write_text('{"schema": "phasegate-report/1", ')
+    (tmp_path / "other.json").write_text("{}")
+    (tmp_path / "good.json").write_text("{}")
+    assert main(["report", str(tmp_path / result), *options]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
