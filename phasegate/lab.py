@@ -145,6 +145,8 @@ class Lab:
         """
         if restart and self.engine.can_restart:
             self.engine.restart()
+            # The engine may have another address now; whoever still holds this lab must find it there.
+            self.target = replace(self.target, base_url=self.engine.base_url)
         return replace(
             self,
             target=replace(self.target, base_url=self.engine.base_url),
@@ -246,7 +248,8 @@ class Lab:
     def request(self, prompt: str, expected: Expected, output_tokens: int) -> Request:
         """The request for a prompt, in the engine's dialect."""
         body: dict[str, object] = dict(self.profile.request_extras(expected.endpoint, output_tokens))
-        body["temperature"] = 0
+        if expected.endpoint != "ollama":  # whose temperature is one of its options
+            body["temperature"] = 0
         if expected.endpoint == "completions":
             body["prompt"] = prompt
         else:

@@ -130,7 +130,15 @@ def full_document() -> Document:
         1.4,
         failures=[Failure("perf_tests/test_x.py::test_y", "REGRESSION", "TTFT is slower")],
         remarks=["stored nothing"],
-        diagnosis=[{"symptom": "slow to start", "cause": "prefill", "evidence": ["TTFT 280 ms"], "levers": []}],
+        diagnosis=[
+            {
+                "rule": "prefill",
+                "symptom": "slow to start",
+                "cause": "prefill",
+                "evidence": ["TTFT 280 ms"],
+                "levers": [],
+            }
+        ],
         server_timings={LONG: {"TTFT": 0.28, "prefill": 0.25, "unexplained": -0.001}},
         roofline={"bandwidth": "40 GB/s"},
         exit_status=1,

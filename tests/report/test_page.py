@@ -78,7 +78,7 @@ def test_the_answer_stands_before_everything_else(page: str) -> None:
 
 
 def test_sections_come_in_the_order_of_the_questions(page: str) -> None:
-    wanted = ["diagnosis", "gate", "request", "phases", "laws", "load", "trend", "server", "roofline", "validity",
+    wanted = ["gate", "diagnosis", "request", "phases", "laws", "load", "trend", "server", "roofline", "validity",
               "environment", "reproduce"]  # fmt: skip
     found = [one for one in Outline(page).ids if one in wanted]
     assert found == wanted

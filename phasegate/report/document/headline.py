@@ -324,7 +324,7 @@ def _broken(word: str, title: str) -> Callable[[Parts], Headline]:
             title=title,
             how_much=reason,
             how_sure="not at all: nothing in this report says anything about the server",
-            what_to_do=advice[:2] or (_REPAIRS.get(word, "mend what is named here, then measure again"),),
+            what_to_do=advice[:2] or (_repair(word, reason),),
             reason=reason,
             also=_also(parts, word),
         )
@@ -337,6 +337,19 @@ _REPAIRS = {
     "INTERRUPTED": "run it again and let it end; what was measured until then is below",
     "NOT_MEASURED": "see why nothing was measured, then run it again",
 }
+
+_REPAIRS_BY_REASON = {
+    "requests failed": "find out why requests fail, in the server's log, then measure again",
+    "request failed": "find out why requests fail, in the server's log, then measure again",
+    "unfit": "see what makes the answers unfit, such as a cache or a buffering proxy, then measure again",
+    "quiet host": "measure again on a quiet host",
+}
+
+
+def _repair(word: str, reason: str) -> str:
+    """What to do where the gate's rows do not say it."""
+    by_reason = (advice for part, advice in _REPAIRS_BY_REASON.items() if part in reason)
+    return _REPAIRS.get(word) or next(by_reason, "mend what is named here, then measure again")
 
 
 def _said(parts: Parts, word: str, title: str) -> Headline:
