@@ -24,10 +24,10 @@ PROBES = 9
 """Requests of one token, the cheapest of which is the cost of HTTP: other work only makes one dearer. Together they
 take a tenth of a second on a small model."""
 
-SHORT, LONG = 16, 2048
-"""Words of the two texts whose difference is the cost of splitting text into tokens."""
+WORDS = (1, 256, 1024, 2048)
+"""Of the texts at the tokenizer's door."""
 
-TRIES = 7
+TRIES = 4
 """Of each length; the fastest counts, as above."""
 
 
@@ -90,14 +90,15 @@ def _least_request(lab: Lab, endpoint: str, number: int) -> Timeline:
     return lab.send_one(_text(lab, number, 1), expected, 1)
 
 
-def _token_cost(lab: Lab, endpoint: str) -> float | None:
-    """Seconds for every token of a text at the tokenizer's door; None where there is no such door.
+def _token_cost(lab: Lab, endpoint: str) -> tuple[tuple[float, float], ...] | None:
+    """Tokens and seconds beyond the shortest text at the tokenizer's door; None where there is no such door.
 
     Every text is new and is asked for behind a request that read the whole model, because a tokenizer that has its
     tables in the processor's cache is twice as fast as one that comes in between two answers.
     """
-    least: dict[int, tuple[float, int]] = {}
-    for words in (SHORT, LONG):
+    points = []
+    for words in WORDS:
+        least: tuple[float, int] | None = None
         for number in range(TRIES):
             _least_request(lab, endpoint, number)
             text = _text(lab, number, words)
@@ -106,9 +107,11 @@ def _token_cost(lab: Lab, endpoint: str) -> float | None:
             seconds = perf_counter() - start
             if tokens is None:
                 return None
-            least[words] = min(least.get(words, (seconds, tokens)), (seconds, tokens))
-    (short, few), (long, many) = least[SHORT], least[LONG]
-    return max(long - short, 0.0) / (many - few) if many > few else None
+            least = min(least or (seconds, tokens), (seconds, tokens))
+        assert least is not None
+        points.append(least)
+    base = points[0][0]
+    return tuple(sorted((float(tokens), max(seconds - base, 0.0)) for seconds, tokens in points))
 
 
 def _text(lab: Lab, number: int, count: int) -> str:

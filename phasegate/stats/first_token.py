@@ -27,13 +27,25 @@ class Overheads:
     Attributes:
         http: connection to HTTP server and back, with the request's parsing and the template: the client's TTFT of
             requests with a prompt of a word or two, less what the server says it computed.
-        tokenising: for every prompt token, at the tokenizer's door.
+        tokenising: what splitting a text costs at the tokenizer's door beyond a text of one word: pairs of tokens and
+            seconds, in order of tokens. It does not grow evenly, since a word that was met before is found faster.
         tokenised_inside: the server's own TTFT has the tokenising in it.
     """
 
     http: float | None = None
-    tokenising: float | None = None
+    tokenising: tuple[tuple[float, float], ...] | None = None
     tokenised_inside: bool = False
+
+    def tokenising_of(self, tokens: float | None) -> float | None:
+        """Seconds for a prompt of that many tokens, between the measured lengths and beyond them in proportion."""
+        if self.tokenised_inside:
+            return 0.0
+        if not self.tokenising or tokens is None:
+            return None
+        lengths, seconds = zip(*self.tokenising, strict=True)
+        if tokens > lengths[-1]:
+            return float(seconds[-1] * tokens / lengths[-1])
+        return float(np.interp(tokens, lengths, seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +110,7 @@ def split_by_timings(line: Timeline, overheads: Overheads | None = None) -> Firs
         return client
     timings = line.server_timings or {}
     overheads = overheads or Overheads()
-    tokens = None if line.prompt_tokens is None else line.prompt_tokens
-    tokenising = None if overheads.tokenising is None or tokens is None else overheads.tokenising * tokens
+    tokenising = overheads.tokenising_of(line.prompt_tokens)
     prefill = _seconds(timings, "prompt_ms")
     if prefill is not None:
         # llama.cpp counts from the moment a slot takes the request; whether it waited before is not told.
@@ -158,9 +169,7 @@ def split_by_counts(
         return Undefined(f"the server counted {seen:g} requests, the client {len(values)}: others used it meanwhile")
     overheads = overheads or Overheads()
     told = [line.prompt_tokens for line in lines if line.prompt_tokens is not None]
-    tokenising = 0.0 if overheads.tokenised_inside else None
-    if overheads.tokenising is not None and told and not overheads.tokenised_inside:
-        tokenising = overheads.tokenising * float(np.mean(told))
+    tokenising = overheads.tokenising_of(float(np.mean(told)) if told else None)
     queue, prefill = (counts.mean(word, len(values)) for word in ("queue", "prefill"))
     server = counts.mean("ttft", len(values))
     if server is None and prefill is not None:

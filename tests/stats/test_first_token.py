@@ -9,7 +9,10 @@ from phasegate.stats.counters import ServerCounts
 from phasegate.stats.first_token import FirstToken, Overheads, median_split, split_by_counts, split_by_timings
 from tests.timelines import failed, timeline
 
-KNOWN = Overheads(http=0.0015, tokenising=1e-6)
+EVEN = ((0.0, 0.0), (2000.0, 0.002))
+"""A microsecond a token."""
+
+KNOWN = Overheads(http=0.0015, tokenising=EVEN)
 
 
 def llama(prompt_ms: float, predicted_ms: float) -> FirstToken:
@@ -39,6 +42,16 @@ def test_an_answer_of_one_token_was_not_held_back() -> None:
     assert split.first_decode == 0.0
 
 
+def test_tokenising_is_read_between_the_lengths_that_were_measured() -> None:
+    """It does not grow evenly: half way between two lengths half way between their times, and beyond in proportion."""
+    known = Overheads(tokenising=((1, 0.0), (101, 0.001), (301, 0.002)))
+    assert known.tokenising_of(51) == pytest.approx(0.0005)
+    assert known.tokenising_of(201) == pytest.approx(0.0015)
+    assert known.tokenising_of(602) == pytest.approx(0.004)
+    assert known.tokenising_of(None) is None
+    assert Overheads().tokenising_of(100) is None
+
+
 def test_the_rest_is_negative_where_the_parts_are_too_large() -> None:
     """Nothing is fitted or cut off: a server that claims more than the client waited is seen."""
     split = llama(99.0, 42.0)
@@ -64,7 +77,7 @@ def test_without_usable_timings_there_is_no_split(timings: dict[str, object] | N
 def test_histograms_split_the_mean() -> None:
     """Four requests of 100 ms; the server says 94 of TTFT, of which 4 queueing and 85 prefill."""
     counts = ServerCounts({"ttft": 0.376, "queue": 0.016, "prefill": 0.340}, {"ttft": 4, "queue": 4, "prefill": 4})
-    split = split_by_counts([timeline(prompt_tokens=1000)] * 4, counts, Overheads(http=0.004, tokenising=1e-6))
+    split = split_by_counts([timeline(prompt_tokens=1000)] * 4, counts, Overheads(http=0.004, tokenising=EVEN))
     assert isinstance(split, FirstToken)
     assert split.outside == pytest.approx(0.006)
     assert split.inside_rest == pytest.approx(0.005)
@@ -89,7 +102,7 @@ def test_counters_of_seconds_are_divided_by_the_clients_count() -> None:
 def test_tokenising_that_the_server_counts_itself_is_not_taken_away_twice() -> None:
     """SGLang's TTFT begins before it."""
     counts = ServerCounts({"ttft": 0.36}, {"ttft": 4})
-    split = split_by_counts([timeline()] * 4, counts, Overheads(http=0.01, tokenising=1e-3, tokenised_inside=True))
+    split = split_by_counts([timeline()] * 4, counts, Overheads(http=0.01, tokenising=EVEN, tokenised_inside=True))
     assert isinstance(split, FirstToken)
     assert split.tokenising == 0.0
     assert split.unexplained == pytest.approx(0.0)
