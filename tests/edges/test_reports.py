@@ -44,7 +44,7 @@ def test_a_run_writes_every_format_and_says_where(quick: QuickPytest, small: Pat
     assert document.exit_status == 0
     assert document.validity.outcomes["no_baseline"] == 3
     assert document.environment.server["engine"].startswith("phasegate-simulator")
-    assert document.reproduce.commands[0].startswith("pytest perf_tests/test_regression.py")
+    assert " perf_tests/test_regression.py -q --perf-engine simulator" in document.reproduce.commands[0]
     assert "--perf-seed" in document.reproduce.commands[0]
 
 
@@ -89,6 +89,7 @@ def test_a_report_that_could_not_be_written_ends_the_run_before_anything_is_meas
     assert f"--perf-report {tmp_path / name}" in lines[0]
 
 
+@pytest.mark.slow
 def test_a_stopped_run_leaves_its_report(small: Path, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     (small / "small.yaml").write_text("input_tokens: 64\noutput_tokens: 64\nrequests: 400\nwarmups: 0\n")
