@@ -26,6 +26,9 @@ from phasegate.wire.openai_stream import decode
 SPARE_VISITS = 20
 """Visits that are made again because others were busy; a machine that needs more is not fit for this."""
 
+JOINT = 0.004
+"""Seconds within which first tokens count as those of one step; a step with a prompt takes several times as long."""
+
 LEAST_GAPS = 4
 """Gaps in which all streams decode that a cell needs for a step time."""
 
@@ -61,8 +64,8 @@ FITTED = (
     Cell(32, 32),
     Cell(256, 24),
     Cell(1024, 24),
-    Cell(64, 48, streams=2, requests=2),
-    Cell(64, 48, streams=4, requests=4),
+    Cell(64, 48, streams=2, requests=4),
+    Cell(64, 32, streams=4, requests=8),
     Cell(384, 24, streams=4, requests=4),
 )
 """TTFT comes from those with one stream; the cost of a step from the stretch in which all streams decode."""
@@ -73,7 +76,7 @@ HELD_OUT = (
     Cell(1536, 24),
     Cell(128, 24, streams=2, requests=8),
     Cell(192, 24, streams=3, requests=9),
-    Cell(64, 32, streams=4, requests=12),
+    Cell(80, 24, streams=4, requests=12),
     Cell(96, 16, streams=8, requests=16),
 )
 """What is predicted; with more streams than slots there is a queue."""
@@ -106,6 +109,21 @@ class CellRun:
         middle = self.median(metric)
         return max(abs(float(np.median(values_of(metric, visit))) / middle - 1) for visit in self.visits)
 
+    def waves(self) -> list[list[Timeline]]:
+        """Requests that were in flight together, for cells whose requests come in whole waves."""
+        size = self.cell.streams
+        return [visit[first : first + size] for visit in self.visits for first in range(0, len(visit), size)]
+
+    def joint_first_token(self) -> float | None:
+        """Median TTFT of the last of a wave, over waves that were read in one step; None where none was."""
+        found = []
+        for wave in self.waves():
+            firsts = sorted(line.tokens[0].at for line in wave)
+            sent = max(line.sent for line in wave if line.sent is not None)
+            if firsts[-1] - firsts[0] < JOINT:
+                found.append(firsts[-1] - sent)
+        return float(np.median(found)) if found else None
+
     def step(self) -> tuple[float, float]:
         """(seconds, tokens of context of each stream) of a step in which every stream decodes.
 
@@ -114,12 +132,7 @@ class CellRun:
         Raises:
             MeasurementError: the streams never decoded together for long enough.
         """
-        waves = [
-            visit[first : first + self.cell.streams]
-            for visit in self.visits
-            for first in range(0, len(visit), self.cell.streams)
-        ]
-        found = [one for wave in waves if (one := _step(wave, self.cell)) is not None]
+        found = [one for wave in self.waves() if (one := _step(wave, self.cell)) is not None]
         if not found:
             raise MeasurementError(
                 f"the {self.cell.streams} streams of {self.cell.name} never decoded together for {LEAST_GAPS} tokens; "

@@ -17,9 +17,11 @@ from phasegate.units import format_percent, format_seconds
 FITTED_COSTS = (
     "step_seconds",
     "sequence_seconds",
+    "together_seconds",
     "kv_seconds_per_token",
     "prefill_tokens_per_second",
     "attention_seconds_per_token_pair",
+    "prompt_seconds",
     "request_overhead_seconds",
 )
 
@@ -173,8 +175,8 @@ def page(rows: Sequence[Prediction], fitted: SimulatorConfig, facts: Facts) -> s
         REPEATS,
         "## What was fitted\n",
         f"Cells (prompt and answer in tokens, requests at a time): {cells}.",
-        "TTFT comes from the cells with one request at a time, the cost of a step from the stretch of a cell in",
-        "which all requests decode.\n",
+        "TTFT comes from the cells with one request at a time and from waves that were read in one step, the cost of a",
+        "step from the stretch of a cell in which all requests decode.\n",
         row(("cost", "fitted")),
         "|---|---:|",
         *costs,

@@ -98,9 +98,14 @@ class SimulatorConfig:
         step_seconds: fixed cost of one step (reading the weights).
         kv_seconds_per_token: cost of one step for each token that its decoding requests have in the KV cache.
         sequence_seconds: cost of one step for each decoding request.
+        together_seconds: further cost of one step as soon as two or more requests decode (engines have a faster way
+            for one: a product of matrix and vector instead of two matrices).
         prefill_tokens_per_second: prompt tokens computed in one second.
+        prompt_seconds: fixed cost of a prompt, in the step that begins it.
         attention_seconds_per_token_pair: cost of each pair of a prompt token and a token before it.
         request_overhead_seconds: from a request's arrival to its place in the queue (parsing, tokenizing).
+        gather_seconds: how long an engine with nothing to do waits for further requests before it begins, so that
+            requests that come together are read in one step.
         network_seconds: from the end of a step to the departure of its chunks.
         network_jitter_seconds: further delay, uniform from 0 to this; order within an answer is kept.
         chunked_prefill: True: prompts are computed in pieces beside decoding. False: a prompt's prefill is one
@@ -151,9 +156,12 @@ class SimulatorConfig:
     step_seconds: float = 0.0075
     kv_seconds_per_token: float = 1e-7
     sequence_seconds: float = 0.0004
+    together_seconds: float = 0.0
     prefill_tokens_per_second: float = 1_600.0
+    prompt_seconds: float = 0.0
     attention_seconds_per_token_pair: float = 5e-8
     request_overhead_seconds: float = 0.002
+    gather_seconds: float = 0.0
     network_seconds: float = 0.0
     network_jitter_seconds: float = 0.0
     chunked_prefill: bool = True
@@ -342,7 +350,8 @@ _ENUMS: Mapping[str, type[enum.Enum]] = {
 _CHECKS_BY_KIND: tuple[tuple[checks.Check, str], ...] = (
     (
         checks.NOT_NEGATIVE,
-        "kv_seconds_per_token sequence_seconds attention_seconds_per_token_pair request_overhead_seconds "
+        "kv_seconds_per_token sequence_seconds together_seconds prompt_seconds attention_seconds_per_token_pair "
+        "request_overhead_seconds gather_seconds "
         "network_seconds network_jitter_seconds draft_seconds handoff_seconds prefill_cv decode_cv step_cv "
         "session_prefill_cv session_decode_cv tpot_growth_seconds pause_seconds stall_seconds",
     ),

@@ -15,6 +15,7 @@ class Costed(Protocol):
     Attributes:
         effect: factors of chance, drift and planted slowdowns on each phase.
         prefilled: prompt tokens computed so far.
+        begun: whether a piece of its prompt was computed in an earlier step.
         written: answer tokens so far.
         slower: factor on its prefill because of a cache that slows it down, else 1.
         context: tokens that it has in the KV cache.
@@ -22,6 +23,7 @@ class Costed(Protocol):
 
     effect: RequestEffect
     prefilled: int
+    begun: bool
     written: int
     slower: float
 
@@ -45,11 +47,12 @@ def step_seconds(config: SimulatorConfig, prefill: Sequence[tuple[Costed, int]],
 
 
 def _decode_seconds(config: SimulatorConfig, decode: Sequence[Costed]) -> float:
-    """Weights + KV cache + requests + guesses, by the mean of the requests' own factors."""
+    """Weights + KV cache + requests + guesses + company, by the mean of the requests' own factors."""
     base = (
         config.step_seconds
         + config.kv_seconds_per_token * sum(sequence.context for sequence in decode)
         + (config.sequence_seconds + config.draft_seconds * config.draft_tokens) * len(decode)
+        + (config.together_seconds if len(decode) > 1 else 0.0)
     )
     factor = sum(sequence.effect.decode for sequence in decode) / len(decode)
     growth = config.tpot_growth_seconds * max(sequence.written for sequence in decode)
@@ -57,9 +60,11 @@ def _decode_seconds(config: SimulatorConfig, decode: Sequence[Costed]) -> float:
 
 
 def _prefill_seconds(config: SimulatorConfig, sequence: Costed, tokens: int) -> float:
-    """Linear in the piece's tokens, plus attention of each of them to all before it."""
+    """Linear in the piece's tokens, plus attention of each of them to all before it, plus the price of beginning."""
     pairs = tokens * (sequence.prefilled + tokens / 2)
     base = tokens / config.prefill_tokens_per_second + config.attention_seconds_per_token_pair * pairs
+    if not sequence.begun:
+        base += config.prompt_seconds
     return base * sequence.effect.prefill * sequence.slower
 
 

@@ -24,10 +24,17 @@ class FitError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FirstToken:
-    """A measured time to first token of a request that had the engine to itself, seconds, on a cold cache."""
+    """A measured time to first token on an otherwise idle engine, seconds, on a cold cache.
+
+    Attributes:
+        prompt_tokens: of each prompt.
+        seconds: what was measured.
+        prompts: requests that came together and got their first tokens together; 1 had the engine to itself.
+    """
 
     prompt_tokens: int
     seconds: float
+    prompts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,9 @@ class PerToken:
 def fit(base: SimulatorConfig, ttft: Sequence[FirstToken], tpot: Sequence[PerToken]) -> SimulatorConfig:
     """The settings of ``base`` with its costs fitted.
 
+    A cost that the measurements cannot tell from others is 0: ``together_seconds`` without TPOT of one stream and of
+    two other numbers of streams, ``prompt_seconds`` without TTFT of different numbers of prompts.
+
     Raises:
         FitError: TTFT at fewer than three prompt lengths, or TPOT at fewer than three points.
     """
@@ -55,29 +65,45 @@ def fit(base: SimulatorConfig, ttft: Sequence[FirstToken], tpot: Sequence[PerTok
         raise FitError(f"TTFT must be measured at 3 prompt lengths or more to be fitted, got {len(ttft)} measurements")
     if len({(point.streams, point.context_tokens) for point in tpot}) < 3:
         raise FitError(f"TPOT must be measured at 3 points or more to be fitted, got {len(tpot)} measurements")
-    step, sequence, kv = _costs(
-        [[1.0, p.streams, p.streams * p.context_tokens] for p in tpot], [p.seconds for p in tpot]
+    streams = {point.streams for point in tpot}
+    step, sequence, kv, together = _costs(
+        [[1.0, p.streams, p.streams * p.context_tokens, float(p.streams > 1)] for p in tpot],
+        [p.seconds for p in tpot],
+        known=(True, True, True, 1 in streams and len(streams) > 2),
     )
-    start, token, pair = _costs(
-        [[1.0, p.prompt_tokens, p.prompt_tokens**2 / 2] for p in ttft], [p.seconds for p in ttft]
+    step = max(step, SMALLEST_STEP)
+    overhead, token, pair, prompt = _costs(
+        [[1.0, p.prompts * p.prompt_tokens, p.prompts * p.prompt_tokens**2 / 2, p.prompts] for p in ttft],
+        [p.seconds for p in ttft],
+        known=(True, True, True, len({point.prompts for point in ttft}) > 1),
+        # TTFT holds one step beside the prompts' own cost, and the waiting for company.
+        given=step + base.gather_seconds,
     )
     return base.changed(
-        step_seconds=max(step, SMALLEST_STEP),
+        step_seconds=step,
         sequence_seconds=sequence,
+        together_seconds=together,
         kv_seconds_per_token=kv,
-        # TTFT holds one step beside the prompt's own cost; what is left of its fixed part is overhead.
-        request_overhead_seconds=max(0.0, start - step),
+        request_overhead_seconds=overhead,
+        prompt_seconds=prompt,
         prefill_tokens_per_second=1.0 / max(token, 1e-12),
         attention_seconds_per_token_pair=pair,
     )
 
 
-def _costs(terms: Sequence[Sequence[float]], seconds: Sequence[float]) -> tuple[float, float, float]:
-    """Three costs, none below zero, whose sums of terms come closest to the measured times, in relative terms."""
+def _costs(
+    terms: Sequence[Sequence[float]], seconds: Sequence[float], *, known: Sequence[bool], given: float = 0.0
+) -> tuple[float, float, float, float]:
+    """Four costs, none below zero, whose sums of terms come closest to the measured times, in relative terms.
+
+    Those that are not ``known``, because nothing measured tells them from the others, are 0. ``given`` seconds of each
+    measured time are explained already.
+    """
     measured = np.asarray(seconds, dtype=float)
-    rows = np.asarray(terms, dtype=float) / measured[:, None]
+    rows = np.asarray(terms, dtype=float)[:, list(known)] / measured[:, None]
     # Columns of like size: the solver's tolerance is absolute.
     scale = np.maximum(np.abs(rows).max(axis=0), 1e-300)
-    found, _ = nnls(rows / scale, np.ones(len(measured)))
-    first, second, third = (float(value) for value in found / scale)
-    return first, second, third
+    found, _ = nnls(rows / scale, (measured - given) / measured)
+    values = iter((found / scale).tolist())
+    first, second, third, fourth = (float(next(values)) if one else 0.0 for one in known)
+    return first, second, third, fourth

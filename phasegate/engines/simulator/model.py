@@ -95,6 +95,7 @@ class Job:
     rng: Random
     ready_at: float
     prefilled: int = 0
+    begun: bool = False
     written: int = 0
     recomputed: int = 0
     blocked_until: float = 0.0
@@ -127,6 +128,7 @@ class Job:
     def throw_out(self) -> None:
         """Lose the KV memory; everything up to here has to be computed again."""
         self.prefilled = 0
+        self.begun = False
         self.recomputed = self.written
         self.course.preemptions += 1
 
@@ -218,7 +220,9 @@ class Scheduler:
         if earliest <= self._clock:
             return self._clock
         if self._waiting and self._fits(self._waiting[0], self._held()):
-            earliest = min(earliest, self._waiting[0].ready_at)
+            # Only an engine with nothing to do can wait for company; a running one takes up what is there.
+            gather = 0.0 if self._running else self._config.gather_seconds
+            earliest = min(earliest, self._waiting[0].ready_at + gather)
         return max(self._clock, earliest)
 
     def _plan(self, start: float) -> Step:
@@ -307,6 +311,7 @@ class Scheduler:
         left: list[Departure] = []
         for job, tokens in step.prefill:
             job.prefilled += tokens
+            job.begun = True
             if job.decoding:
                 self._complete_prompt(job, step.end)
                 left += self._write(job, 1, step.end)

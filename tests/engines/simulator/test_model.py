@@ -317,3 +317,24 @@ def test_order_within_an_answer_survives_a_jittery_network() -> None:
     """A later chunk never overtakes."""
     left = alone(QUIET.changed(network_jitter_seconds=0.1), output=50)
     assert min(gaps(left)) >= 0
+
+
+def test_an_idle_engine_that_gathers_reads_requests_together_that_come_together() -> None:
+    """Without gathering, the first of two that come 0.1 ms apart is read alone."""
+    both = [arrival(1), arrival(2, at=0.0001)]
+    gathering = simulate(QUIET.changed(gather_seconds=0.002), both)
+    assert ttft(gathering[1]) == ttft(gathering[2])
+    apart = simulate(QUIET, both)
+    assert ttft(apart[1]) < ttft(apart[2])
+
+
+def test_company_costs_once_however_many_there_are() -> None:
+    """The step of two and of three grows by the same; that of one does not."""
+
+    def step(config: SimulatorConfig, streams: int) -> float:
+        left = simulate(config, [arrival(n, output=8) for n in range(1, streams + 1)])[streams]
+        return left[-1].at - left[-2].at
+
+    for streams, more in ((1, 0.0), (2, 0.01), (3, 0.01)):
+        grown = step(QUIET.changed(together_seconds=0.01), streams) - step(QUIET, streams)
+        assert grown == pytest.approx(more, abs=1e-9)
