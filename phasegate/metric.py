@@ -45,7 +45,7 @@ class Metric:
     Attributes:
         name: long name, as used in files.
         short: short name, as used on screens and in options.
-        unit: ``"s"`` or ``"s/token"``.
+        unit: ``"s"`` or ``"s/token"``; a metric of the user's own may have another, such as ``"tokens/step"``.
         better: which way is better.
         phase: the phase it measures.
         definition: one sentence.
@@ -203,14 +203,35 @@ METRICS: tuple[Metric, ...] = (
 )  # fmt: skip
 
 
+_OWN: dict[str, Metric] = {}
+
+
+def register(metric: Metric) -> None:
+    """Add a metric of the user's own to the table, for this process. Adding the same one again changes nothing.
+
+    Raises:
+        ValueError: another metric has that name already.
+    """
+    for one in (*METRICS, *_OWN.values()):
+        if {one.name, one.short} & {metric.name, metric.short} and one != metric:
+            raise ValueError(f"a metric named {metric.short!r} ({metric.name!r}) exists already; choose another name")
+    _OWN[metric.short] = metric
+
+
+def own_metrics() -> tuple[Metric, ...]:
+    """The metrics that were registered, in order."""
+    return tuple(_OWN.values())
+
+
 def metric_named(name: str) -> Metric:
-    """The metric of that long or short name.
+    """The metric of that long or short name, registered ones included.
 
     Raises:
         ValueError: no metric has that name; the message lists those that exist.
     """
-    for metric in METRICS:
+    table = (*METRICS, *_OWN.values())
+    for metric in table:
         if name in (metric.name, metric.short):
             return metric
-    known = ", ".join(metric.short for metric in METRICS)
+    known = ", ".join(metric.short for metric in table)
     raise ValueError(f"unknown metric {name!r}; known: {known}")

@@ -44,6 +44,7 @@ class Opening:
         hardware: what the user says the server runs on, or None.
         seed: of prompts and order.
         timeout, idle_timeout: seconds.
+        own_engine: makes an engine of the user's own for the name in ``engine``, or gives None where it is not theirs.
     """
 
     base_url: str | None
@@ -60,6 +61,7 @@ class Opening:
     seed: int = 0
     timeout: float = 120.0
     idle_timeout: float = 60.0
+    own_engine: Callable[[], Engine | None] | None = None
 
 
 def with_settings(opening: Opening, settings: str) -> Opening:
@@ -148,6 +150,9 @@ def _cores_left(engine: Engine) -> list[int]:
 
 def _engine(opening: Opening) -> Engine:
     """The engine, not started yet."""
+    own = opening.own_engine() if opening.own_engine is not None and not opening.base_url else None
+    if own is not None:
+        return own
     if opening.base_url:
         at = address_for(opening)
         return AttachedEngine(opening.base_url, opening.model, os.environ.get(at.key_name), opening.hardware, at)

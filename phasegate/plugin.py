@@ -34,6 +34,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         group.addoption(*names, help=help_text, **extra)
 
 
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Hooks for engines, metrics and workloads of a suite's own."""
+    from phasegate import hooks
+
+    pluginmanager.add_hookspecs(hooks)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register markers, and check where reports go; nothing else happens until a test asks to measure."""
     config.addinivalue_line("markers", "perf: measures a server (phasegate)")

@@ -21,6 +21,7 @@ from phasegate.gate.policy import Policy
 from phasegate.judged import Judged, NotMeasurable
 from phasegate.opening import Opening, check_engine, with_settings
 from phasegate.pytest_home import WORKLOADS, suite_home
+from phasegate.pytest_own import own_engine, register_metrics, with_own_workloads
 from phasegate.pytest_roofline import check_facts
 from phasegate.strict_yaml import SettingsError
 from phasegate.units import parse_duration
@@ -59,6 +60,7 @@ def opening_from(config: pytest.Config) -> Opening:
         engine_args=take("--perf-engine-args"),
         engine_python=take("--perf-engine-python"),
         endpoint=take("--perf-endpoint"),
+        own_engine=lambda: own_engine(config),
         requests=requests,
         hardware=take("--perf-hardware"),
         # A new seed each run: prompts of an earlier run may still be in the server's cache.
@@ -120,8 +122,10 @@ class PerfState:
         except EngineError as error:
             raise SettingsError(str(error)) from None
         check_facts(config)
+        register_metrics(config)
         policy = _policy_of(config)
-        state = cls(config, opening, read_workloads(folder), policy=policy, blocks=blocks)
+        workloads = with_own_workloads(config, read_workloads(folder))
+        state = cls(config, opening, workloads, policy=policy, blocks=blocks)
         _ = state.load_options  # read now, so that a wrong option is said before anything starts
         return state
 

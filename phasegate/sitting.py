@@ -15,13 +15,14 @@ from typing import Any
 from phasegate.baseline.fingerprint import fingerprint_of
 from phasegate.engines.host_probe import HostReport
 from phasegate.lab import Lab
+from phasegate.metric import own_metrics
 from phasegate.run import WorkloadRun
 from phasegate.server_view import observed
 from phasegate.session import Measurement, Session
 from phasegate.workload import Workload
 
 METRICS = ("ttft", "tpot", "e2el")
-"""What a session stores of every cell."""
+"""What a session stores of every cell, beside the metrics of the user's own."""
 
 REPEATS = 2
 """How often a disturbed session is measured again before it is kept and marked."""
@@ -96,7 +97,7 @@ def session_of(lab: Lab, runs: Sequence[WorkloadRun], surroundings: HostReport |
     now = datetime.now(timezone.utc)
     server = server_facts(lab)
     told = observed(lab.server_view, [run for run in runs if run.workload.name in lab.runs]) if lab.runs else {}
-    measurements: list[Measurement] = [one for run in runs for one in run.measurements(METRICS)]
+    measurements: list[Measurement] = [one for run in runs for one in run.measurements(_names())]
     client = {**asdict(lab.client), "seed": lab.seed}
     if lab.calibrations.known:
         client["own_error"] = lab.calibrations.as_json()
@@ -113,6 +114,10 @@ def session_of(lab: Lab, runs: Sequence[WorkloadRun], surroundings: HostReport |
         host=lab.server.host,
         disturbed=surroundings.disturbance() if surroundings is not None else None,
     )
+
+
+def _names() -> tuple[str, ...]:
+    return (*METRICS, *(metric.short for metric in own_metrics()))
 
 
 def server_facts(lab: Lab) -> dict[str, Any]:

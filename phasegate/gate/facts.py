@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from phasegate.metric import METRICS, Better
+from phasegate.metric import METRICS, Better, Metric, own_metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,14 @@ RATES = (
 )
 """Rates over a measured window, by the names the field uses."""
 
+
+def _facts(row: Metric) -> MetricFacts:
+    return MetricFacts(row.short, row.unit, row.phase.value, row.better)
+
+
 _TABLE: dict[str, MetricFacts] = {
-    **{row.short: MetricFacts(row.short, row.unit, row.phase.value, row.better) for row in METRICS},
-    **{row.name: MetricFacts(row.short, row.unit, row.phase.value, row.better) for row in METRICS},
+    **{row.short: _facts(row) for row in METRICS},
+    **{row.name: _facts(row) for row in METRICS},
     **{facts.name: facts for facts in RATES},
 }
 
@@ -53,9 +58,13 @@ PHASES = ("prefill", "decode", "both")
 
 def facts_of(metric: str, declared: Mapping[str, MetricFacts] | None = None) -> MetricFacts | None:
     """Facts of a metric by long or short name, or None where nobody has declared it."""
-    return (declared or {}).get(metric) or _TABLE.get(metric)
+    return (declared or {}).get(metric) or _TABLE.get(metric) or _own().get(metric)
+
+
+def _own() -> dict[str, MetricFacts]:
+    return {name: _facts(row) for row in own_metrics() for name in (row.short, row.name)}
 
 
 def known_metrics(declared: Mapping[str, MetricFacts] | None = None) -> tuple[str, ...]:
     """Short names of all metrics that can be judged."""
-    return tuple(dict.fromkeys([facts.name for facts in _TABLE.values()] + list(declared or {})))
+    return tuple(dict.fromkeys([facts.name for facts in (*_TABLE.values(), *_own().values())] + list(declared or {})))

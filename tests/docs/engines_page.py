@@ -101,7 +101,7 @@ KEYS = {
     "detect": f"a list of rules. Each looks at one of {', '.join(f'`{kind}`' for kind in KINDS)}; a `path` must have "
     "the keys in `has` and the texts in `equals`. `version` and `settings` name keys (dots lead into objects) at that "
     "path or at `told_at`",
-    "endpoints": "`chat`, `completions`, `messages`",
+    "endpoints": "`chat`, `completions`, `messages` (Anthropic's own), `ollama` (Ollama's own)",
     "limit": "`max_tokens` or `max_completion_tokens`",
     "force": "parameters that make the answer exactly as long as the limit; `$output_tokens` stands for the number",
     "omit": "parameters that are never sent, because they are refused",

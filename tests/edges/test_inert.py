@@ -23,7 +23,8 @@ def test_in_a_foreign_repository_nothing_heavy_is_imported(tmp_path: Path) -> No
         f"    assert [name for name in {HEAVY!r} if name in sys.modules] == []\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        # pytest-randomly would import numpy.
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"],
         cwd=tmp_path, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

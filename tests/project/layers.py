@@ -41,6 +41,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "cli_explain",
         "cli_decide",
         "pytest_home",
+        "pytest_own",
+        "hooks",
         "pytest_diagnosis",
         "__main__",
     ),
