@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from phasegate.report.charts.plane import LEFT, Plane, plane
+from phasegate.report.charts.plane import LEFT, RIGHT, Plane, plane
 from phasegate.report.charts.scale import log_ticks, nice_ticks
 from phasegate.report.charts.svg import WIDTH, Chart, circle, diamond, element, line, path, picture, rect, text
 from phasegate.report.document.model import LevelRow, LimitRow, Load, ObjectiveRow
@@ -18,7 +18,13 @@ LOG_FROM = 40.0
 
 
 NAME_HEIGHT = 15.0
-"""Pixels between the names of two series."""
+"""Pixels that a line of names takes."""
+
+CHARACTER = 8.0
+"""Pixels that a digit of a tick takes at most."""
+
+ROOM = 1.15
+"""A chart ends so much above its highest value, where the names of the series stand."""
 
 
 def load_charts(load: Load) -> list[Chart]:
@@ -43,15 +49,18 @@ def _chart(load: Load, levels: Sequence[LevelRow], metric: str) -> Chart | None:
     low, high = min(values), max([*values, *limits])
     log = high / low > LOG_FROM
     space = plane(
-        (levels[0].level * 0.9, levels[-1].level * 1.12), (low * 0.8 if log else 0.0, high * 1.1), log_x=True, log_y=log
+        (levels[0].level * 0.9, levels[-1].level * 1.12),
+        (low * 0.8 if log else 0.0, high * ROOM),
+        log_x=True,
+        log_y=log,
     )
     factor, unit = axis_unit(high)
     per = "/token" if metric == "tpot" else ""
-    ups = log_ticks(low * 0.8 * factor, high * 1.1 * factor) if log else nice_ticks(0.0, high * 1.1 * factor)
+    ups = log_ticks(low * 0.8 * factor, high * ROOM * factor) if log else nice_ticks(0.0, high * ROOM * factor)
     x_name = "arrivals (requests/s)" if by_rate else "requests at a time"
     frame = space.frame(
         f"{x_name}, logarithmic", f"{metric_name(metric)} ({unit}{per}{', logarithmic' if log else ''})",
-        x_ticks=[(one.level, f"{one.level:.3g}") for one in levels], y_ticks=[(up / factor, f"{up:g}") for up in ups],
+        x_ticks=_apart(space, levels), y_ticks=[(up / factor, f"{up:g}") for up in ups],
     )  # fmt: skip
     breaks = [one for one in load.limits if one.by_rate is by_rate and one.objective.split(":")[0] == metric]
     caption = _caption(breaks, objectives.values())
@@ -84,13 +93,31 @@ def _series(space: Plane, name: str, points: Sequence[tuple[float, float]]) -> s
 
 
 def _names(space: Plane, series: Mapping[str, Sequence[tuple[float, float]]]) -> Iterator[str]:
-    """The name of every series before its last point, moved up where two would stand on each other."""
-    ends = [(name, points[-1], len(points)) for name, points in series.items() if points]
-    above = float("inf")
-    for name, (x, y), count in sorted(ends, key=lambda one: one[1][1]):
-        at, place = space.x.at(x), min(space.y.at(y) - 7, above - NAME_HEIGHT)
-        above = place
-        yield text(at - 7, place, name, "label", "end") if count > 1 else text(at + 8, place, name, "label")
+    """The name of every series above its last point; series that end together share one line of names."""
+    groups: list[tuple[float, float, list[str]]] = []
+    for name, points in sorted(series.items(), key=lambda one: one[1][-1][1] if one[1] else 0.0):
+        if not points:
+            continue
+        x, y = space.x.at(points[-1][0]), space.y.at(points[-1][1])
+        if groups and abs(groups[-1][1] - y) < NAME_HEIGHT and groups[-1][0] == x:
+            groups[-1][2].append(name)
+        else:
+            groups.append((x, y, [name]))
+    for x, y, names in groups:
+        yield text(min(x + 6, WIDTH - RIGHT), y - 9, ", ".join(names), "label", "end")
+
+
+def _apart(space: Plane, levels: Sequence[LevelRow]) -> list[tuple[float, str]]:
+    """Every level as a tick; words only where they do not stand on those of the level before."""
+    ticks: list[tuple[float, str]] = []
+    free = float("-inf")
+    for one in levels:
+        at, words = space.x.at(one.level), f"{one.level:.3g}"
+        half = len(words) * CHARACTER / 2
+        fits = at - half >= free
+        ticks.append((one.level, words if fits else ""))
+        free = at + half + 4 if fits else free
+    return ticks
 
 
 def _mark(name: str, x: float, y: float) -> str:

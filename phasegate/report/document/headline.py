@@ -163,33 +163,45 @@ def _breach(parts: Parts) -> Headline:
         rows = parts.gated("SLO_BREACH")
         return _breach_of_row(parts, rows[0]) if rows else _said(parts, "SLO_BREACH", "An objective is broken")
     one = min(broken, key=lambda row: row.level)
-    title = f"{metric_name(one.metric)} breaks its objective at {_level(one)}"
-    limit = next((row for row in parts.load.limits if row.objective == one.objective), None) if parts.load else None
-    found = _percentile(parts, one)
-    said = f"p{one.percentile:g} of {metric_name(one.metric)} is {found}, promised are {format_seconds(one.limit)}"
-    others = sorted({f"{row.objective} at {_level(row)}" for row in broken if row is not one})
-    more = f"; also broken: {', '.join(others[:3])}{' and more' if len(others) > 3 else ''}" if others else ""
-    sure = ""
-    if one.missed is not None and one.missed_low is not None:
-        sure = (
-            f"{format_percent(one.missed)} of all requests missed it, surely at least {format_percent(one.missed_low)} "
-            f"(95 % bound); promised are at most {format_percent(1 - one.percentile / 100)}"
-        )
     message = next((f.message for f in parts.validity.failures if f.word == "SLO_BREACH"), one.reason)
-    cause = message.split("; cause: ", 1)[1] if "; cause: " in message else ""
-    kept = f"send it no more than it keeps: {limit.text}" if limit is not None and limit.kept is not None else ""
-    lever = lever_line("throughput" if cause.startswith("queueing") else one.phase)
+    _, _, cause = message.partition("; cause: ")
+    word = cause.split(":")[0]
+    lever = lever_line("throughput" if word == "queueing" else one.phase)
     return Headline(
         verdict="SLO_BREACH",
-        title=title,
+        title=f"{metric_name(one.metric)} breaks its objective at {_level(one)}{f': {word}' if word else ''}",
         phase=one.phase,
-        how_much=said + more,
-        how_sure=sure,
-        what_to_do=tuple(filter(None, [f"cause: {cause}" if cause else "", kept, _try(lever)])),
+        how_much=_broken_promise(parts, one, broken) + (f"; {cause.removeprefix(f'{word}: ')}" if cause else ""),
+        how_sure=_missed(one),
+        what_to_do=tuple(filter(None, [_what_it_keeps(parts, one), _try(lever)])),
         lever=lever,
         reason=message,
         also=_also(parts, "SLO_BREACH"),
+        phase_note="waiting for a turn before the prompt is read" if word == "queueing" else "",
     )
+
+
+def _broken_promise(parts: Parts, one: ObjectiveRow, broken: Sequence[ObjectiveRow]) -> str:
+    said = f"p{one.percentile:g} of {metric_name(one.metric)} is {_percentile(parts, one)}, promised are "
+    others = sorted({f"{row.objective} at {_level(row)}" for row in broken if row is not one})
+    more = f"; also broken: {', '.join(others[:3])}{' and more' if len(others) > 3 else ''}" if others else ""
+    return f"{said}{format_seconds(one.limit)}{more}"
+
+
+def _missed(one: ObjectiveRow) -> str:
+    if one.missed is None or one.missed_low is None:
+        return ""
+    return (
+        f"{format_percent(one.missed)} of all requests missed it, surely at least {format_percent(one.missed_low)} "
+        f"(95 % bound); promised are at most {format_percent(1 - one.percentile / 100)}"
+    )
+
+
+def _what_it_keeps(parts: Parts, one: ObjectiveRow) -> str:
+    """The highest load that is proven to keep the objective, where the search found one."""
+    limits = parts.load.limits if parts.load is not None else ()
+    found = next((row for row in limits if row.objective == one.objective and row.by_rate == one.by_rate), None)
+    return f"send it no more than it keeps: {found.text}" if found is not None and found.kept is not None else ""
 
 
 def _breach_of_row(parts: Parts, row: Row) -> Headline:

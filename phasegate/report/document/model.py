@@ -50,7 +50,8 @@ class Headline:
         what_to_do: the next steps, the first one first; empty for nothing to do.
         lever: what usually helps the phase; None for a run without a slower phase.
         reason: the gate's or the run's own sentence, in full.
-        also: words of other parts of the run that are worse than PASS, such as ``1 law FAIL``.
+        also: words of other parts of the run, such as ``1 law: FAIL``.
+        phase_note: what of the phase it is, where that is known: ``waiting for a turn before the prompt is read``.
     """
 
     verdict: str
@@ -62,6 +63,7 @@ class Headline:
     lever: str | None = None
     reason: str = ""
     also: tuple[str, ...] = ()
+    phase_note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
