@@ -1,0 +1,92 @@
+"""Which facts a lab's roofline takes, and which measurements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from phasegate.engines.identity import ServerIdentity, client_identity
+from phasegate.engines.profile import profile_named
+from phasegate.engines.simulator.config import SimulatorConfig
+from phasegate.engines.simulator.engine import SimulatorEngine
+from phasegate.lab import Lab
+from phasegate.limits import hardware_of, lab_roofline, measured_of
+from phasegate.load.target import Target
+from phasegate.run import Measured, WorkloadRun
+from phasegate.strict_yaml import SettingsError
+from phasegate.workload import parse_workload, plan_blocks
+from tests.timelines import timeline
+
+MODEL = "weights: 1000000000\nhead: 0\nlayers: 10\nheads: 8\nhead_size: 128\nweight_bytes: 2\n"
+
+
+def run_of(ttfts: dict[int, float], tpot: float = 0.004, prefix: str = "unique", name: str = "lengths") -> WorkloadRun:
+    """Three requests of each prompt length."""
+    lengths = ", ".join(map(str, ttfts))
+    workload = parse_workload(
+        f"input_tokens: [{lengths}]\noutput_tokens: 5\nrequests: 3\nprefix: {prefix}\nendpoint: chat\n", f"{name}.yaml"
+    )
+    measured = [
+        Measured(planned, timeline(ttfts[planned.input_tokens], tpot, 5, prompt_tokens=planned.input_tokens + 20))
+        for planned in plan_blocks(workload, np.random.default_rng(1))
+    ]
+    return WorkloadRun(workload, tuple(measured))
+
+
+def lab_of(hardware: str, runs: list[WorkloadRun]) -> Lab:
+    """A lab on a server that is not there, with what it has measured."""
+    server = ServerIdentity("vllm", "1", "m", hardware=hardware)
+    target = Target(base_url="http://127.0.0.1:9/v1", model="m")
+    engine = SimulatorEngine(SimulatorConfig())
+    lab = Lab(engine, server, client_identity(), profile_named("vllm"), target, seed=1)
+    lab.runs.update({run.workload.name: run for run in runs})
+    return lab
+
+
+def test_the_longest_and_the_shortest_prompt_are_taken_as_the_server_counted_them() -> None:
+    """From the cold workload with the most lengths; warm prompts say nothing of prefill."""
+    runs = [run_of({64: 0.01}, name="one"), run_of({64: 0.02, 512: 0.08, 1024: 0.16}), run_of({2048: 0.01}, name="two")]
+    measured = measured_of(runs)
+    assert measured is not None
+    assert (measured.prompt, measured.short) == (1044, 84)
+    assert measured.slope == pytest.approx(0.14)
+    assert measured.tpot == pytest.approx(0.004)
+    assert measured_of([]) is None
+
+
+def test_a_servers_label_and_a_file_of_facts_are_enough(tmp_path: Path) -> None:
+    """2.04 GB in a millisecond are 43 % of an H200's bandwidth."""
+    path = tmp_path / "model.yaml"
+    path.write_text(MODEL)
+    slow = lab_of("H200 x1", [run_of({64: 0.02, 1024: 0.16}, tpot=0.001)])
+    found = lab_roofline(slow, str(path))
+    assert found is not None
+    assert found.hardware.name == "H200"
+    assert found.mbu.believable == pytest.approx((2e9 + 1046.5 * 2 * 10 * 8 * 128 * 2) / 0.001 / 4.8e12)
+
+
+def test_where_facts_are_missing_nothing_is_said(tmp_path: Path) -> None:
+    """A model that nobody described; hardware that nobody named; nothing measured."""
+    path = tmp_path / "model.yaml"
+    path.write_text(MODEL)
+    run = run_of({64: 0.02, 1024: 0.16})
+    assert lab_roofline(lab_of("H200 x1", [run])) is None
+    assert lab_roofline(lab_of("unknown", [run]), str(path)) is None
+    assert lab_roofline(lab_of("H200 x1", []), str(path)) is None
+
+
+def test_given_hardware_goes_before_the_label(tmp_path: Path) -> None:
+    """A name of the table or a file; anything else is one line."""
+    lab = lab_of("H200 x1", [])
+    given = hardware_of(lab, "A100", "bf16")
+    assert given is not None
+    assert given.bandwidth == 2039e9
+    path = tmp_path / "box.yaml"
+    path.write_text("bandwidth: 1.0e+12\n")
+    given = hardware_of(lab, str(path), "bf16")
+    assert given is not None
+    assert given.flops is None
+    with pytest.raises(SettingsError, match="no hardware 'B9000'"):
+        hardware_of(lab, "B9000", "bf16")

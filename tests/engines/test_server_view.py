@@ -1,0 +1,103 @@
+"""A lab that reads its server's own counters around every workload, on a simulated server that knows the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from phasegate.engines.identity import client_identity
+from phasegate.engines.profile import profile_for
+from phasegate.engines.simulator.config import SimulatorConfig
+from phasegate.engines.simulator.engine import SimulatorEngine
+from phasegate.lab import Lab
+from phasegate.load.target import Target
+from phasegate.report.server_lines import server_lines, server_rows
+from phasegate.server_view import observed
+from phasegate.sitting import session_of
+from phasegate.workload import Workload, parse_workload
+
+pytest.importorskip("prometheus_client")
+
+
+def small(name: str = "small", prefix: str = "unique") -> Workload:
+    """Six requests of 64 tokens, and warm-ups that no counter may hold."""
+    text = f"input_tokens: 64\noutput_tokens: 4\nrequests: 6\nwarmups: 3\nprefix: {prefix}\n"
+    return parse_workload(text, f"{name}.yaml")
+
+
+@contextmanager
+def lab_on(config: SimulatorConfig) -> Iterator[Lab]:
+    """A lab on a simulated server."""
+    with SimulatorEngine(config) as engine:
+        server = engine.identity()
+        target = Target(base_url=engine.base_url, model=engine.model, timeout=30.0, idle_timeout=10.0)
+        yield Lab(engine, server, client_identity(), profile_for(server), target, seed=1)
+
+
+def test_the_servers_counters_hold_the_measured_requests_and_nothing_else() -> None:
+    """Neither warm-ups nor the requests that count tokens; and twice as many after measuring as often again."""
+    with lab_on(SimulatorConfig(seed=1)) as lab:
+        run = lab.measure(small())
+        assert run.server is not None
+        assert run.server.grown["requests"] == 6
+        assert run.server.grown["prompt_tokens"] == sum(line.prompt_tokens or 0 for line in run.timelines())
+        assert run.server.mean("ttft") is not None
+        longer = lab.extend(small())
+        assert longer.server is not None
+        assert longer.server.grown["requests"] == 12
+
+
+def test_a_server_that_is_not_read_leaves_the_numbers_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the package there is one note, no counts, and the same measurement."""
+    monkeypatch.setattr("phasegate.engines.metrics.page.find_spec", lambda _: None)
+    with lab_on(SimulatorConfig(seed=1)) as lab:
+        run = lab.measure(small())
+        assert run.server is None
+        assert observed(lab.server_view, [run]) == {}
+        lines = server_lines(lab.server_view, [run], 100, colour=False)
+        assert [line for line in lines if "phasegate[metrics]" in line] == lines
+        assert len(lines) == 1
+        assert run.problem() is None
+
+
+def test_the_servers_means_stand_in_the_summary_and_in_the_session() -> None:
+    """The simulator's clock beside ours, the cache hits it counted, and the same in the session's facts."""
+    with lab_on(SimulatorConfig(seed=1)) as lab:
+        runs = [lab.measure(small()), lab.measure(small("again", "repeated"))]
+        lines = server_lines(lab.server_view, runs, 100, colour=False)
+        (row,) = server_rows(runs[0], lab.server_view)
+        session = session_of(lab, runs, None)
+    assert row.label == "small, mean"
+    assert row.split.server is not None
+    # The simulator's first token is due before the client can have it.
+    assert 0 < row.split.server < row.split.client
+    assert any("of prompt tokens from the prefix cache" in line for line in lines if line.startswith("again: "))
+    told = session.server["observed"]
+    assert told["small"]["counted"]["grown"]["requests"] == 6
+    assert told["small"]["counted"]["reset"] == []
+
+
+def test_what_was_observed_does_not_key_a_baseline() -> None:
+    """Two sessions that observed other numbers belong to one fingerprint."""
+    with lab_on(SimulatorConfig(seed=1)) as lab:
+        first = session_of(lab, [lab.measure(small())], None)
+        second = session_of(lab.renewed(), [], None)
+    assert first.server["observed"]
+    assert "observed" not in second.server
+    assert first.fingerprint == second.fingerprint
+
+
+def test_timings_in_answers_are_split_cell_by_cell() -> None:
+    """As llama.cpp sends them; the simulator's stand for its own prefill and its own steps."""
+    with lab_on(SimulatorConfig(seed=1, report_timings=True)) as lab:
+        run = lab.measure(small())
+        (row,) = server_rows(run, lab.server_view)
+        lines = server_lines(lab.server_view, [run], 100, colour=False)
+    assert row.label == run.workload.cells[0].label
+    assert row.split.prefill is not None
+    assert row.decode is not None
+    assert row.decode == pytest.approx(row.tpot, rel=0.5)
+    # Labels in brackets are not taken for markup.
+    assert any(row.label in line for line in lines)
