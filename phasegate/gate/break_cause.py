@@ -3,15 +3,18 @@
 A first token can be late because prefill is slow or because the request waited for its turn. Where the server tells how
 long its prefill took (llama.cpp's ``timings``), the rest of TTFT is waiting. Where it does not, prefill may have slowed
 down by as much as decode did, since both share the server's steps; what TTFT grew beyond that is waiting.
+
+An objective of a p95 may break while the median request is as quick as ever, so it is the requests that missed it that
+are asked for the cause, and not all of them.
 """
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from phasegate.gate.slo import Objective
-from phasegate.load_run import LevelRun
+from phasegate.load_run import LevelRun, Round, value_of
 from phasegate.units import format_percent, format_seconds
 
 
@@ -47,11 +50,27 @@ def cause_of(objective: Objective, single: LevelRun, broken: LevelRun) -> Broken
     if failed.total() > (1 - objective.share) * broken.sent:
         kinds = ", ".join(f"{count} x {kind}" for kind, count in failed.most_common())
         return Broken(Cause.FAILURES, f"{failed.total()} of {broken.sent} requests failed ({kinds})")
+    late = _those_that_missed(objective, broken)
     if objective.metric == "tpot":
-        return _decode_cause(single, broken)
-    if objective.metric == "e2el":
-        return _whole_cause(single, broken)
-    return _first_token_cause(single, broken)
+        found = _decode_cause(single, late)
+    elif objective.metric == "e2el":
+        found = _whole_cause(single, late)
+    else:
+        found = _first_token_cause(single, late)
+    if late.sent == broken.sent:
+        return found
+    return Broken(found.cause, f"of the {late.sent} of {broken.sent} requests that missed it, {found.reason}")
+
+
+def _those_that_missed(objective: Objective, run: LevelRun) -> LevelRun:
+    """The requests that took longer than promised, as a level of their own; all of them where none has a value."""
+    rounds = []
+    for one in run.rounds:
+        values = [(line, value_of(line, objective.metric)) for line in one.timelines]
+        late = tuple(line for line, value in values if value is not None and value > objective.limit)
+        if late:
+            rounds.append(Round(late))
+    return replace(run, rounds=tuple(rounds)) if rounds else run
 
 
 def _first_token_cause(single: LevelRun, broken: LevelRun) -> Broken:

@@ -55,7 +55,8 @@ class Limit:
             reached = "no level proven to keep it" if self.kept is None else f"kept up to {self.kept:.3g}{unit}"
             text = f"{self.objective.text}: {reached}, broken from {self.broken:.3g}{unit}"
         if self.unproven:
-            text += f"; unproven at {', '.join(f'{level:.3g}' for level in self.unproven)}: send more requests"
+            levels = ", ".join(f"{level:.3g}" for level in self.unproven)
+            text += f"; unproven at {levels}: send more (--perf-load-requests)"
         return text
 
 

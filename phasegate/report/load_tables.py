@@ -11,6 +11,7 @@ from rich import box
 from rich.table import Table
 
 from phasegate.client_error import ClientError, OwnError, Watched
+from phasegate.gate.facts import facts_of
 from phasegate.gate.slo import Objective, wilson
 from phasegate.gate.slo_search import Limit
 from phasegate.gate.slo_share import Kept, attained
@@ -207,10 +208,25 @@ def objective_lines(judged: Sequence[Kept], width: int) -> Iterator[tuple[str, s
 
 
 def limit_lines(found: Sequence[Limit]) -> list[str]:
-    """Where each objective breaks, the first to break first, and why."""
+    """Where the load breaks an objective, which one first, and why; then each objective, the first to break first."""
     lines = []
-    for one in found:
-        lines.append(one.text)
-        if one.cause is not None:
-            lines.append(f"  cause: {one.cause.cause.value}: {one.cause.reason}")
+    for by_rate in (False, True):
+        group = [one for one in found if one.by_rate is by_rate]
+        lines += [break_point(group[0])] if group else []
+        for one in group:
+            lines.append(f"  {one.text}")
+            if one.cause is not None:
+                lines.append(f"    cause: {one.cause.cause.value}: {one.cause.reason}")
     return lines
+
+
+def break_point(first: Limit) -> str:
+    """The break point in one line: the interval that holds it, the objective, its phase and the cause."""
+    what = "requests/s, break point" if first.by_rate else "users at a time, break point"
+    if first.broken is None:
+        return f"{what}: none found up to {first.at_most:.3g}"
+    low = f"between {first.kept:.3g} and" if first.kept is not None else "somewhere up to"
+    facts = facts_of(first.objective.metric)
+    phase = facts.phase if facts is not None and facts.phase is not None else "both phases"
+    cause = "" if first.cause is None else f", cause: {first.cause.cause.value}"
+    return f"{what}: {low} {first.broken:.3g}, by {first.objective.text} ({phase}){cause}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from phasegate.gate.break_cause import Cause, cause_of
@@ -111,6 +113,15 @@ def test_the_servers_own_prefill_time_decides_where_it_is_told() -> None:
     broken = level_run(16, [0.9] * 20, tpot=0.09)
     assert cause_of(TTFT, SINGLE, with_server_prefill(broken, 0.12)).cause is Cause.QUEUEING
     assert cause_of(TTFT, SINGLE, with_server_prefill(broken, 0.85)).cause is Cause.PREFILL
+
+
+def test_the_requests_that_missed_are_asked_and_not_the_median_one() -> None:
+    """A quarter of the requests is slow; the median request is as quick as alone."""
+    quick, slow = level_run(4, [0.1] * 30), level_run(4, [0.1] * 10, tpot=0.08)
+    broken = replace(quick, rounds=quick.rounds + slow.rounds)
+    found = cause_of(TPOT, SINGLE, broken)
+    assert found.reason.startswith("of the 10 of 40 requests that missed it, TPOT is 80.0 ms")
+    assert cause_of(TPOT, SINGLE, slow).reason.startswith("TPOT is 80.0 ms")
 
 
 def test_slow_tokens_are_decode() -> None:

@@ -85,9 +85,18 @@ def test_a_stall_is_told_as_a_share_of_the_prefill(stall: float, said: str) -> N
 
 def test_a_limit_is_told_with_its_cause() -> None:
     runs = [level_run(1, [0.1] * 60), level_run(8, [0.9] * 60)]
-    text, cause = limit_lines(limits([SLO], runs, at_most=64))
-    assert text == "ttft:p95:500ms: kept up to 1 at a time, broken from 8 at a time"
-    assert cause.startswith("  cause: queueing: TTFT is 900 ms, 100.0 ms from one user")
+    point, text, cause = limit_lines(limits([SLO], runs, at_most=64))
+    assert point == ("users at a time, break point: between 1 and 8, by ttft:p95:500ms (prefill), cause: queueing")
+    assert text == "  ttft:p95:500ms: kept up to 1 at a time, broken from 8 at a time"
+    assert cause.startswith("    cause: queueing: TTFT is 900 ms, 100.0 ms from one user")
+
+
+def test_users_and_rates_have_a_break_point_each() -> None:
+    users = limits([SLO], [level_run(1, [0.1] * 60)], at_most=1)
+    rates = limits([SLO], [level_run(3.0, [0.9] * 60, by_rate=True)], at_most=4.0)
+    lines = limit_lines([*users, *rates])
+    assert lines[0] == "users at a time, break point: none found up to 1"
+    assert lines[2].startswith("requests/s, break point: somewhere up to 3, by ttft:p95:500ms (prefill), cause:")
 
 
 def test_nothing_measured_says_nothing() -> None:
