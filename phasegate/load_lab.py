@@ -30,7 +30,7 @@ from phasegate.load.request import Request
 from phasegate.load.shapes import Shape
 from phasegate.load.watcher import LoadWatcher, Say
 from phasegate.load_plan import LevelPlan
-from phasegate.load_run import Collision, LevelRun, Round
+from phasegate.load_run import Collision, LevelRun, Pieces, Round
 from phasegate.metric import Undefined, time_to_first_token
 from phasegate.units import format_seconds
 from phasegate.wire.decoding import decode
@@ -52,6 +52,7 @@ class LoadLab:
         say: told what is going on, for a live line; None where nobody watches.
         levels: what was measured with `measure_levels`, by requests in flight.
         collisions: what was measured with `collide`.
+        in_pieces: the same on an engine that reads prompts in smaller pieces, or None.
         searched: levels of `find_limit` that were measured only for it.
         rates: levels of `find_rate`, by requests a second.
         found: what the searches found.
@@ -61,6 +62,7 @@ class LoadLab:
     say: Say | None = None
     levels: dict[int, LevelRun] = field(default_factory=dict)
     collisions: list[Collision] = field(default_factory=list)
+    in_pieces: Pieces | None = None
     searched: dict[int, LevelRun] = field(default_factory=dict)
     rates: dict[float, LevelRun] = field(default_factory=dict)
     found: list[Limit] = field(default_factory=list)

@@ -283,6 +283,19 @@ class Collision:
         return float(np.median(gaps)) if gaps else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The same collisions on an engine that reads prompts in smaller pieces.
+
+    Attributes:
+        setting: what was set for it, such as ``n_batch=64``.
+        collisions: as on the engine of the run.
+    """
+
+    setting: str
+    collisions: tuple[Collision, ...]
+
+
 def token_rates(run: LevelRun) -> Sequence[float]:
     """Output tokens per second of each round, in order."""
     return [one.token_rate for one in run.rounds]

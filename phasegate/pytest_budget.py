@@ -15,6 +15,7 @@ from phasegate.load_plan import plan_levels
 from phasegate.metric import Undefined, request_latency
 from phasegate.pytest_gate import UPDATE_SESSIONS
 from phasegate.pytest_load import load_workload_named
+from phasegate.pytest_pieces import why_not
 from phasegate.units import parse_duration
 from phasegate.wire.decoding import decode
 from phasegate.workload import Workload
@@ -90,17 +91,21 @@ def _sessions(state: PerfState) -> tuple[int, int]:
 
 
 def _load(state: PerfState) -> tuple[tuple[Workload, int], ...]:
-    """What load sends: the levels, and the collisions, each with its long prompt once alone and once not."""
+    """What load sends: the levels, and the collisions, each with its long prompt once alone and once not.
+
+    Where an engine with small pieces can be started as well, there are as many collisions again.
+    """
     streams, long_prompt = (load_workload_named(state, one) for one in ("streams", "long-prompt"))
     options = state.load_options
     asked = options.mix or Mix(((load_workload_named(state, "concurrency"), 1.0),))
     to_prove = max(map(requests_to_prove, options.objectives), default=0)
     plans = plan_levels(options.levels, asked.requests, to_prove=to_prove, fixed=options.requests)
     shares = quotas([weight for _, weight in asked.parts], sum(plan.requests for plan in plans))
+    collisions = long_prompt.requests * (1 if why_not(state.opening) else 2)
     return (
         *((workload, share) for (workload, _), share in zip(asked.parts, shares, strict=True)),
-        (streams, streams.requests * long_prompt.requests),
-        (long_prompt, 2 * long_prompt.requests),
+        (streams, streams.requests * collisions),
+        (long_prompt, 2 * collisions),
     )
 
 

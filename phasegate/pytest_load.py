@@ -239,6 +239,21 @@ class PytestLoad:
             law = f"a long prompt stalls running streams by at most {STALL_PREFILLS:g} of its own prefills"
         return laws.stall_bounded([one.stall for one in collisions], bound=bound, law=law)
 
+    def stall_in_pieces(self) -> LawResult:
+        """The law that reading prompts in small pieces stalls running streams less than this engine does."""
+        from phasegate.pytest_pieces import collide_in_pieces
+
+        streams, long_prompt = (self._workload(name) for name in ("streams", "long-prompt"))
+        with self._said():
+            pieces = collide_in_pieces(self.state.opening, streams, long_prompt, self.load.say)
+            usual = self.load.collide(streams, long_prompt)
+        self.load.in_pieces = pieces
+        return laws.stall_bounded(
+            [one.stall for one in pieces.collisions],
+            bound=float(np.median([one.stall for one in usual])),
+            law=f"with {pieces.setting} a long prompt stalls running streams for less",
+        )
+
     def judge_limits(self) -> None:
         """Search for the highest load, and end the item where an objective is proven kept at no level."""
         verdict, reason = judge_limits(self._limits())

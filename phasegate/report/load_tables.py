@@ -42,7 +42,7 @@ def load_lines(load: LoadLab, objectives: Sequence[Objective], width: int, *, co
         lines += level_notes([*runs, *rates])
         lines += client_lines([*runs, *rates], load.uncalibrated, width, colour=colour)
         lines += batching_lines([run for _, run in sorted(load.levels.items())])
-    lines += stall_lines(load.collisions)
+    lines += all_stall_lines(load)
     lines += limit_lines(load.found)
     return [part for line in lines for part in ([line] if len(line) <= width else textwrap.wrap(line, width))]
 
@@ -179,6 +179,14 @@ def batching_lines(runs: Sequence[LevelRun]) -> list[str]:
         lines.append(
             f"batching {first.level:g} -> {run.level:g}: throughput x {run.token_rate / first.token_rate:.2f}{price}"
         )
+    return lines
+
+
+def all_stall_lines(load: LoadLab) -> list[str]:
+    """The stall on the engine of the run, and on one that reads prompts in smaller pieces where that was measured."""
+    lines = stall_lines(load.collisions)
+    if load.in_pieces is not None:
+        lines += [f"with {load.in_pieces.setting}: {line}" for line in stall_lines(load.in_pieces.collisions)]
     return lines
 
 

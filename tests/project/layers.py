@@ -23,6 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "pytest_options",
         "pytest_gate",
         "pytest_load",
+        "pytest_pieces",
         "pytest_shape",
         "pytest_budget",
         "pytest_report",

@@ -8,7 +8,7 @@ import pytest
 
 from phasegate.gate.slo import parse_objective
 from phasegate.gate.slo_search import Limit, limits
-from phasegate.load_run import Collision, LevelRun
+from phasegate.load_run import Collision, LevelRun, Pieces
 from phasegate.report.load_tables import batching_lines, limit_lines, load_lines, stall_lines
 from tests.load_runs import level_run
 from tests.timelines import timeline
@@ -24,6 +24,7 @@ class Measured:
     searched: dict[int, LevelRun] = field(default_factory=dict)
     rates: dict[float, LevelRun] = field(default_factory=dict)
     collisions: list[Collision] = field(default_factory=list)
+    in_pieces: Pieces | None = None
     found: list[Limit] = field(default_factory=list)
     uncalibrated: str | None = None
 
@@ -78,9 +79,12 @@ def test_a_stall_is_told_as_a_share_of_the_prefill(stall: float, said: str) -> N
     stream = timeline(tokens=10, ttft=0.1, tpot=0.01)
     stream = type(stream)(**{**{name: getattr(stream, name) for name in stream.__slots__}, "tokens": tokens})
     intruder = timeline(sent=100.141, ttft=0.182 + stall, tokens=2, prompt_tokens=512)
-    (line,) = stall_lines([Collision(intruder, (stream,), alone=0.5)])
+    collision = Collision(intruder, (stream,), alone=0.5)
+    (line,) = stall_lines([collision])
     assert said in line
     assert line.startswith("a prompt of 512 tokens stalls 1 running streams for")
+    both = lines_of(Measured(collisions=[collision], in_pieces=Pieces("n_batch=64", (collision,))), width=400)
+    assert both == [line, f"with n_batch=64: {line}"]
 
 
 def test_a_limit_is_told_with_its_cause() -> None:

@@ -12,7 +12,7 @@ from phasegate.load_lab import LoadLab
 from phasegate.load_run import LevelRun
 from phasegate.report.document.model import Estimate, LevelRow, LimitRow, Load, ObjectiveRow
 from phasegate.report.document.numbers import estimate
-from phasegate.report.load_tables import batching_lines, level_notes, stall_lines
+from phasegate.report.load_tables import all_stall_lines, batching_lines, level_notes
 
 METRICS = ("ttft", "tpot", "e2el")
 
@@ -30,7 +30,7 @@ def load_of(load: LoadLab, objectives: Sequence[Objective], judged: Sequence[Kep
         levels=tuple(_level(run, objectives) for run in (*users, *rates)),
         objectives=tuple(_objective(one) for one in judged),
         limits=tuple(_limit(one) for one in load.found),
-        said=(*batching_lines(levels), *stall_lines(load.collisions)),
+        said=(*batching_lines(levels), *all_stall_lines(load)),
     )
 
 

@@ -1,0 +1,31 @@
+"""Where the suite can start the engine once more with a small batch size, and what it says where it cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+from phasegate.judged import NotJudged
+from phasegate.opening import Opening
+from phasegate.pytest_pieces import collide_in_pieces, why_not
+from phasegate.workload import Workload
+
+STREAMS = Workload("streams", "", (32,), (8,), 2, 0, "unique", 0, "chat")
+
+
+@pytest.mark.parametrize(
+    ("opening", "said"),
+    [
+        (Opening("http://127.0.0.1:9/v1"), "needs the embedded engine"),
+        (Opening(None, engine="simulator"), "needs the embedded engine"),
+        (Opening(None, engine_config="n_batch=32"), "pieces of 32 tokens anyway"),
+    ],
+)
+def test_an_engine_that_cannot_be_had_with_smaller_pieces_is_not_judged(opening: Opening, said: str) -> None:
+    """An advisory with the reason; nothing is started."""
+    assert said in (why_not(opening) or "")
+    with pytest.raises(NotJudged, match="ADVISORY"):
+        collide_in_pieces(opening, STREAMS, STREAMS, None)
+
+
+def test_the_embedded_engine_can() -> None:
+    assert why_not(Opening(None, engine_config="threads=1")) is None
