@@ -86,8 +86,23 @@ class FakeLab:
 
 def lab() -> Lab:
     """Two workloads, measured."""
-    runs = workload_run("prompt-length", (128, 512), (8,)), workload_run("output-length", (64,), (16, 96))
-    return cast("Lab", FakeLab(*runs))
+    lengths = workload_run("prompt-length", (128, 512), (8,)), workload_run("output-length", (64,), (16, 96))
+    return cast("Lab", FakeLab(*lengths, cache_run()))
+
+
+def cache_run() -> WorkloadRun:
+    """Prompts sent twice beside a new one: the second call's TTFT is a fifth of the first's."""
+    workload = Workload("prefix-cache", "", (512,), (8,), 6, 0, "repeated", 0, "chat")
+    cost = {"cold": 0.06, "cached": 0.012, "control": 0.061}
+    measured = [
+        Measured(
+            Planned(cell, block, 512, 8, f"p{block}", None, cold=False),
+            timeline(ttft=cost[cell.role] * (1 + 0.01 * block), tpot=0.008, tokens=8, prompt_tokens=512),
+        )
+        for cell in workload.cells
+        for block in range(6)
+    ]
+    return WorkloadRun(workload, tuple(measured))
 
 
 def law(outcome: Outcome = Outcome.PASS, name: str = "TTFT rises with prompt length") -> LawResult:

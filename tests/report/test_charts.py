@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from phasegate.report.charts.cache import cache_chart
 from phasegate.report.charts.change import change_bar, ruler
 from phasegate.report.charts.gaps import gaps_chart
 from phasegate.report.charts.lengths import length_chart, per_token_chart
@@ -30,7 +31,8 @@ def charts() -> Iterator[Chart]:
     """Every chart of a full document."""
     whole = full_document()
     for table in whole.workloads:
-        yield from (one for one in (length_chart(table), per_token_chart(table), gaps_chart(table)) if one is not None)
+        found = (cache_chart(table), length_chart(table), per_token_chart(table), gaps_chart(table))
+        yield from (one for one in found if one is not None)
     assert whole.load is not None
     yield from load_charts(whole.load)
     assert whole.request is not None
@@ -126,6 +128,14 @@ def test_a_percentile_of_failed_requests_is_a_gap_and_not_a_point() -> None:
     assert load is not None
     chart = next(one for one in load_charts(load) if one.title.startswith("TTFT"))
     assert chart.rows[-1][chart.columns.index("p99")] == "-"
+
+
+def test_a_cached_prefix_is_told_beside_its_control() -> None:
+    table = next(one for one in document().workloads if one.prefix != "unique")
+    chart = cache_chart(table)
+    assert chart is not None
+    assert chart.caption == "The second call saves 80 % of TTFT; the control differs by +1.7 %."
+    assert len(chart.rows) == 3
 
 
 def row(**changes: object) -> Row:

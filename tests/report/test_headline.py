@@ -62,7 +62,7 @@ def test_an_undecided_comparison_says_what_would_decide() -> None:
     head = document(ttft=1.09, spread=0.05).headline
     assert head.verdict == "INCONCLUSIVE"
     assert head.title.startswith("Not decided")
-    assert "session" in head.what_to_do[0]
+    assert "side by side in one sitting" in head.what_to_do[0]
     assert head.how_much
 
 

@@ -152,7 +152,8 @@ def _sure(row: Row, gate: Gate | None) -> str:
         )
         parts.append(f"95 % interval {interval(row)}{allowed}{source}")
     if row.mde is not None:
-        parts.append(f"a worsening of {format_percent(row.mde)} would have been found")
+        weak = "only " if row.tolerance is not None and row.mde > row.tolerance else ""
+        parts.append(f"{weak}a worsening of {format_percent(row.mde)} would have been found")
     parts.append(sessions_words(row, gate))
     return "; ".join(part for part in parts if part)
 
@@ -280,7 +281,7 @@ def _inconclusive(parts: Parts) -> Headline:
             "INCONCLUSIVE", f"Not decided: {name}", None, reason, more, (_remedy(reason),), None, reason,
             _also(parts, "INCONCLUSIVE"),
         )  # fmt: skip
-    row = max(rows, key=lambda one: one.mde if one.mde is not None else float("inf"))
+    row = max(rows, key=_suspicion)
     compared = [one for one in parts.gate.rows if one.gated] if parts.gate else []
     return Headline(
         verdict="INCONCLUSIVE",
@@ -294,10 +295,16 @@ def _inconclusive(parts: Parts) -> Headline:
     )
 
 
+def _suspicion(row: Row) -> float:
+    """How many times what is accepted an undecided row could be slower; infinite where nothing bounds it."""
+    end = row.ratio_high if row.better == "lower" else (1 / row.ratio_low if row.ratio_low else None)
+    return float("inf") if end is None else (end - 1) / (row.tolerance or 1.0)
+
+
 def _remedy(reason: str) -> str:
     """The part of a reason that says what would decide: the statistics word it as a remedy."""
     sentences = [part.strip() for part in reason.split(" [")[0].split("; ")]
-    words = ("measure", "need", "send", "record", "quiet", "more")
+    words = ("measure", "need", "send", "record", "quiet", "more", "compare", "decide")
     return next((one for one in reversed(sentences) if any(word in one for word in words)), "measure more sessions")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from phasegate.report.charts.cache import cache_chart
 from phasegate.report.charts.change import change_bar, ruler
 from phasegate.report.charts.gaps import gaps_chart
 from phasegate.report.charts.lengths import length_chart, per_token_chart
@@ -75,7 +76,8 @@ def _resource(name: str) -> str:
 
 def _charts(table: WorkloadTable) -> list[Chart]:
     """What can be drawn of a workload."""
-    return [one for one in (length_chart(table), per_token_chart(table), gaps_chart(table)) if one is not None]
+    found = (cache_chart(table), length_chart(table), per_token_chart(table), gaps_chart(table))
+    return [one for one in found if one is not None]
 
 
 def _gate(document: Document) -> dict[str, Any] | None:
