@@ -119,7 +119,7 @@ class EmbeddedEngine:
             "alias": self.model,
             # Without cores of its own it gets all of them: this process may have narrowed what children inherit.
             "cores": self._own_cores() or start_cores(),
-            "params": self.config.params(),
+            "params": {**self.config.params(), **self._draft()},
         }
         if self.log_path is None:
             handle, name = tempfile.mkstemp(prefix="phasegate-engine-", suffix=".log")
@@ -140,6 +140,11 @@ class EmbeddedEngine:
         """The cores that only the engine uses; empty where it is not pinned or there are too few."""
         threads = max(self.config.threads, self.config.threads_batch or 1)
         return engine_cores(threads) if self.config.pinned else []
+
+    def _draft(self) -> dict[str, str]:
+        """The parameter that names the draft model; empty without one."""
+        spec = self.config.draft_spec()
+        return {} if spec is None else {"speculative.draft.mparams.path": str(ensure_model(spec))}
 
     def weights(self) -> Path:
         """The GGUF file of the configured model; a generated one is made where it is missing.

@@ -16,7 +16,12 @@ SLOT_CONTEXT = 8192
 """Tokens of prompt and answer that every slot takes unless ``n_ctx`` says otherwise."""
 
 _SHAPE = ModelSpec()
-_OF_THE_GENERATED_MODEL = ("layers", "feed_forward", "weights", "seed")
+_OF_THE_GENERATED_MODEL = ("layers", "feed_forward", "weights", "seed", "draft_tokens")
+
+
+DRAFT_FEED_FORWARD = 1024
+"""Width of the twin's one layer: an eighth of the model's, and half as many layers. The output head, which each step of
+either reads, stays: both must know the same words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,10 @@ class EmbeddedConfig:
         cache_prompt: whether a slot keeps its last prompt for the next one (the prefix cache).
         cont_batching: whether requests join running ones.
         pinned: whether the engine stays on cores of its own, away from the client.
+        draft_tokens: tokens that a smaller twin of the generated model guesses ahead (speculative decoding); None
+            without.
+        draft_yield: tokens that a step then yields on average, whatever the guesses are worth: llama.cpp throws away
+            the others, as it would those of a draft that does not fit. None leaves it to the draft.
     """
 
     model: str = "generated"
@@ -56,6 +65,8 @@ class EmbeddedConfig:
     cache_prompt: bool = True
     cont_batching: bool = True
     pinned: bool = True
+    draft_tokens: int | None = None
+    draft_yield: int | None = None
 
     def __post_init__(self) -> None:
         for one in dataclasses.fields(self):
@@ -72,6 +83,8 @@ class EmbeddedConfig:
 
     def _check_weights(self) -> None:
         """Refuse settings of the generated model for other weights, where they would change nothing."""
+        if self.draft_yield is not None and self.draft_tokens is None:
+            raise EngineError(f"engine setting draft_yield={self.draft_yield}: it needs draft_tokens as well")
         if self.model == "generated":
             return
         for one in dataclasses.fields(self):
@@ -84,6 +97,12 @@ class EmbeddedConfig:
     def spec(self) -> ModelSpec:
         """The generated model these settings ask for."""
         return ModelSpec(seed=self.seed, layers=self.layers, feed_forward=self.feed_forward, weights=self.weights)
+
+    def draft_spec(self) -> ModelSpec | None:
+        """The twin that guesses ahead: the same words, one narrow layer. None without speculative decoding."""
+        if self.draft_tokens is None:
+            return None
+        return ModelSpec(seed=self.seed, layers=1, feed_forward=DRAFT_FEED_FORWARD, weights=self.weights)
 
     @property
     def context(self) -> int:
@@ -111,11 +130,25 @@ class EmbeddedConfig:
             "cpuparams.n_threads": self.threads,
             "cpuparams_batch.n_threads": self.threads_batch or self.threads,
             "n_threads_http": max(4, self.n_parallel + 2),
+            **self._speculation(),
+        }
+
+    def _speculation(self) -> dict[str, Any]:
+        """Parameters of speculative decoding; the draft's path is the engine's to say. Empty without."""
+        if self.draft_tokens is None:
+            return {}
+        return {
+            "speculative.types": ["COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE"],
+            "speculative.draft.n_max": self.draft_tokens,
+            "speculative.draft.cpuparams.n_threads": self.threads,
+            "speculative.draft.cpuparams_batch.n_threads": self.threads,
+            **({} if self.draft_yield is None else {"speculative.synth_len": float(self.draft_yield)}),
         }
 
     def settings(self) -> dict[str, Any]:
-        """The settings that bear on serving, for the server's identity."""
-        return {**dataclasses.asdict(self), "n_ctx": self.context}
+        """The settings that bear on serving, for the server's identity; those of a draft only where there is one."""
+        told = {**dataclasses.asdict(self), "n_ctx": self.context}
+        return {name: value for name, value in told.items() if value is not None or not name.startswith("draft_")}
 
 
 def parse_config(text: str, *, source: str, base: EmbeddedConfig | None = None) -> EmbeddedConfig:

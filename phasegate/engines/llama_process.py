@@ -67,11 +67,13 @@ def _serve(settings: dict[str, Any]) -> Any:
 
 
 def _set(params: Any, name: str, value: Any) -> None:
-    """Set ``a.b`` to a value; for an enumeration the value is the member's name."""
+    """Set ``a.b`` to a value; for an enumeration, or a list of such, a member's name stands for it."""
     *path, last = name.split(".")
     for part in path:
         params = getattr(params, part)
     old = getattr(params, last)
+    if isinstance(value, list):
+        value = [type(old[0])[name].value for name in value]
     setattr(params, last, type(old)[value] if isinstance(old, enum.Enum) else value)
 
 

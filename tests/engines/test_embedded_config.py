@@ -36,6 +36,9 @@ def test_words_change_what_they_name_and_nothing_else() -> None:
         ("cache_type_v=int4", "cache_type_v=int4: it must be one of f16, f32, bf16, q8_0, q4_0"),
         ("weights=fp8", "weights 'fp8' are unknown; known: q8_0, f16, bf16, f32, q4_0"),
         ("feed_forward=100", "feed_forward is 100; it must be a multiple of 32"),
+        ("draft_yield=1", "draft_yield=1: it needs draft_tokens as well"),
+        ("draft_tokens=0", "draft_tokens=0: it must be at least 1"),
+        ("draft_tokens=3 model=smollm2", "draft_tokens=3: it shapes the generated model"),
         ("model=smollm2 layers=3", "layers=3: it shapes the generated model, and the model is smollm2"),
     ],
 )
@@ -64,3 +67,15 @@ def test_prefill_uses_the_decode_threads_unless_told_otherwise() -> None:
     """The two are separate levers of the two phases."""
     assert EmbeddedConfig(threads=2).params()["cpuparams_batch.n_threads"] == 2
     assert EmbeddedConfig(threads=1, threads_batch=2).params()["cpuparams_batch.n_threads"] == 2
+
+
+def test_a_draft_changes_the_identity_only_where_there_is_one() -> None:
+    """Stored sessions of an engine without a draft stay comparable."""
+    assert not any(name.startswith("draft_") for name in EmbeddedConfig().settings())
+    told = EmbeddedConfig(draft_tokens=3)
+    assert told.settings()["draft_tokens"] == 3
+    assert told.params()["speculative.draft.n_max"] == 3
+    spec = told.draft_spec()
+    assert spec is not None
+    assert (spec.vocabulary, spec.layers) == (told.spec().vocabulary, 1)
+    assert EmbeddedConfig().draft_spec() is None
