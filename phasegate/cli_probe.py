@@ -47,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--request-rate", metavar="RATE", help="arrivals a second: 4, inf, or a ramp 1:10:60s")
     parser.add_argument("--burstiness", metavar="X", help="of those arrivals: 1 Poisson (default), inf equal gaps")
     parser.add_argument("--trace-scale", metavar="X", help="times of the trace x this (default 1)")
-    parser.add_argument("--endpoint", choices=("chat", "completions", "messages"), default="chat")
+    parser.add_argument("--endpoint", choices=("chat", "completions", "messages", "ollama"), default="chat")
     parser.add_argument("--idle-timeout", type=_seconds, default=60.0, metavar="S", help="longest silence (60)")
     parser.add_argument("--timeout", type=_seconds, default=300.0, metavar="S", help="longest request (300)")
     parser.add_argument("--json", action="store_true", help="print the record as one JSON object")
@@ -241,8 +241,9 @@ def _requests_of(lab: Lab, args: argparse.Namespace, shape: Shape, *, own_engine
         fresh = lab.fresh_requests(args.endpoint, args.input_tokens, args.max_tokens, args.requests or 1)
         # Counted from 1 for the user; the lab's own numbers include the requests that counted tokens.
         return [replace(request, request_id=f"request {number}") for number, request in enumerate(fresh, 1)]
-    extras = dict(lab.profile.request_extras(args.endpoint, args.max_tokens)) if own_engine else {}
-    return _as_they_stand(args, {"max_tokens": args.max_tokens, **extras})
+    extras = lab.profile.request_extras(args.endpoint, args.max_tokens)
+    unasked = () if own_engine else tuple(lab.profile.force)
+    return _as_they_stand(args, {key: value for key, value in extras.items() if key not in unasked})
 
 
 def _plain_target(opening: Opening, max_tokens: int) -> tuple[Target, dict[str, Any]]:
@@ -263,7 +264,7 @@ def _plain_target(opening: Opening, max_tokens: int) -> tuple[Target, dict[str, 
         idle_timeout=opening.idle_timeout,
         azure=at.azure,
     )
-    return target, profile.request_extras(opening.endpoint, max_tokens) if at.told else {"max_tokens": max_tokens}
+    return target, profile.request_extras(opening.endpoint, max_tokens)
 
 
 def _as_they_stand(args: argparse.Namespace, extras: dict[str, Any]) -> list[Request]:

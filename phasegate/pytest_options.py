@@ -44,8 +44,9 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
     ),
     (
         ("--perf-endpoint",),
-        "endpoint for workloads that name none: chat (the default), completions, or messages (Anthropic's own)",
-        {"choices": ("chat", "completions", "messages"), "default": "chat"},
+        "endpoint for workloads that name none: chat (the default), completions, messages (Anthropic's own) or ollama "
+        "(Ollama's own)",
+        {"choices": ("chat", "completions", "messages", "ollama"), "default": "chat"},
     ),
     (
         ("--perf-hardware",),

@@ -57,7 +57,8 @@ class Expected:
     """What the sender knew about the request; the decoder checks the answer against it.
 
     Attributes:
-        endpoint: ``"chat"``, ``"completions"``, or ``"messages"`` (Anthropic's own); decides how the answer is read.
+        endpoint: ``"chat"``, ``"completions"``, ``"messages"`` (Anthropic's own) or ``"ollama"`` (Ollama's own);
+            decides how the answer is read.
         max_tokens: the output limit that was sent, or None where none was.
         output_tokens: the exact number of output tokens that was forced, or None where nothing was forced.
         prompt_tokens: the exact prompt length that the workload promises, or None where unknown.

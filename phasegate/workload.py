@@ -17,7 +17,7 @@ import numpy as np
 
 from phasegate.strict_yaml import SettingsError, list_of, load_mapping, one_of, text, whole_number
 
-ENDPOINTS = ("chat", "completions", "messages")
+ENDPOINTS = ("chat", "completions", "messages", "ollama")
 
 PREFIXES: Mapping[str, tuple[str, ...]] = {
     "unique": ("cold",),

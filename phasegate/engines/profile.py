@@ -98,11 +98,13 @@ class EngineProfile:
         return bool(self.force)
 
     def forces_length(self, endpoint: str) -> bool:
-        """Whether they are at this endpoint; Anthropic's has no parameter that forces a length."""
-        return bool(self.force) and endpoint != "messages"
+        """Whether they are at this endpoint; Anthropic's and Ollama's own have no parameter that forces a length."""
+        return bool(self.force) and endpoint in ("chat", "completions")
 
     def request_extras(self, endpoint: str, output_tokens: int) -> dict[str, Any]:
         """The part of a request's body that decides how long the answer will be."""
+        if endpoint == "ollama":
+            return {"options": {"num_predict": output_tokens, "temperature": 0}}
         # Only /chat/completions ever got the newer name of the limit.
         limit = self.limit if endpoint == "chat" else "max_tokens"
         force = self.force if self.forces_length(endpoint) else {}

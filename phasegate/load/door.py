@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import httpx2
 from openai import AsyncAzureOpenAI, AsyncOpenAI, Omit
 
-from phasegate.load.request import COUNTS_UNASKED, ENDPOINTS, Request
+from phasegate.load.request import AT_ROOT, COUNTS_UNASKED, ENDPOINTS, Request
 from phasegate.load.target import Target
 
 NO_KEY = "none"
@@ -64,7 +64,7 @@ class Door:
         """
         asks = self._target.include_usage and request.endpoint not in COUNTS_UNASKED
         answer = await self._openai.post(
-            ENDPOINTS[request.endpoint], cast_to=httpx2.Response, body=full_body(request.body, self._target, asks)
+            self._place(request.endpoint), cast_to=httpx2.Response, body=full_body(request.body, self._target, asks)
         )
         message = answer.request
         self._move_key(message, request.endpoint)
@@ -72,6 +72,11 @@ class Door:
             if b"\r" in value or b"\n" in value:
                 raise ValueError(f"header {name.decode('latin-1')}: its value has a line break in it; remove it")
         return Outgoing(request, message)
+
+    def _place(self, endpoint: str) -> str:
+        """Path below the base URL, or the whole address of an endpoint that is not below it."""
+        path = ENDPOINTS[endpoint]
+        return self._target.base_url.rstrip("/").removesuffix("/v1") + path if endpoint in AT_ROOT else path
 
     def _move_key(self, message: httpx2.Request, endpoint: str) -> None:
         """Leave the key out where there is none, and put it where the endpoint wants it."""

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 from phasegate.timeline import Expected
 
-ENDPOINTS = {"chat": "/chat/completions", "completions": "/completions", "messages": "/messages"}
-"""Path below the base URL for each endpoint a request may name."""
+ENDPOINTS = {"chat": "/chat/completions", "completions": "/completions", "messages": "/messages", "ollama": "/api/chat"}
+"""Path for each endpoint a request may name: below the base URL, or for those in `AT_ROOT` beside its ``/v1``."""
 
-COUNTS_UNASKED = frozenset({"messages"})
+AT_ROOT = frozenset({"ollama"})
+
+COUNTS_UNASKED = frozenset({"messages", "ollama"})
 """Endpoints that always send token counts and know no ``stream_options``."""
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from phasegate.timeline import Channel, Recording, Timeline
-from phasegate.wire.chunks import Choice, StreamedAnswer, read_stream
+from phasegate.wire.chunks import StreamedAnswer, read_stream
 from phasegate.wire.foreign import MESSAGES
 from phasegate.wire.messages import of_payload
 from phasegate.wire.numbers import count, writable
@@ -67,7 +67,7 @@ class MessagesAnswer(StreamedAnswer):
         message = _mapping(payload.get("message"))
         if self.model is None and isinstance(message.get("model"), str):
             self.model = writable(message["model"])
-        self._state()
+        self.state(0)
         self._take_prompt(_mapping(message.get("usage")))
 
     def _open(self, at: float, payload: Mapping[str, Any]) -> None:
@@ -100,7 +100,7 @@ class MessagesAnswer(StreamedAnswer):
         """``message_delta``: why the message ends, and the counts, cumulative."""
         reason = _mapping(payload.get("delta")).get("stop_reason")
         if isinstance(reason, str) and reason:
-            self._state().finish_reason = writable(reason)
+            self.state(0).finish_reason = writable(reason)
         usage = _mapping(payload.get("usage"))
         self._take_prompt(usage)
         thinking = _mapping(usage.get("output_tokens_details")).get("thinking_tokens")
@@ -135,12 +135,9 @@ class MessagesAnswer(StreamedAnswer):
         if channel is Channel.REASONING:
             self._silent_thinking = False
         self.endpoint = "messages"
-        self._state().output_at(at)
+        self.state(0).output_at(at)
         self.unlisted += 1
         self.add(at, 0, [(channel, text)], None)
-
-    def _state(self) -> Choice:
-        return self.choices.setdefault(0, Choice())
 
 
 _TAKE: Mapping[str, Callable[[MessagesAnswer, float, Mapping[str, Any]], None]] = {

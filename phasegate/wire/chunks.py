@@ -89,6 +89,9 @@ class StreamedAnswer:
         "unterminated",
     )
 
+    content_type = "event-stream"
+    """What a content type of such an answer has in it."""
+
     def __init__(self) -> None:
         self.tokens: list[TokenEvent] = []
         self.choices: dict[int, Choice] = {}
@@ -178,9 +181,7 @@ class StreamedAnswer:
 
     def _take_choice(self, at: float, choice: Mapping[str, Any], running: int | None) -> None:
         index = count(choice.get("index")) or 0
-        state = self.choices.get(index)
-        if state is None:
-            state = self.choices[index] = Choice()
+        state = self.state(index)
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             state.finish_reason = writable(reason)
@@ -196,6 +197,13 @@ class StreamedAnswer:
             self.unlisted += not listed
             proven = self.ledger.proven_by(running, listed)
             self.add(at, index, output, proven)
+
+    def state(self, index: int) -> Choice:
+        """The choice of that index, made where it is new."""
+        found = self.choices.get(index)
+        if found is None:
+            found = self.choices[index] = Choice()
+        return found
 
     def add(self, at: float, index: int, output: list[tuple[Channel, str]], proven: int | None) -> None:
         """Token events of one moment; a proven count belongs to one of them only where there is but one."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from phasegate.timeline import Recording, Timeline
-from phasegate.wire import anthropic_stream, openai_stream
+from phasegate.wire import anthropic_stream, ollama_stream, openai_stream
 
-_DECODERS: Mapping[str, Callable[[Recording], Timeline]] = {"messages": anthropic_stream.decode}
+_DECODERS: Mapping[str, Callable[[Recording], Timeline]] = {
+    "messages": anthropic_stream.decode,
+    "ollama": ollama_stream.decode,
+}
 """Endpoint -> its decoder; all others speak OpenAI's chunks."""
 
 

@@ -25,7 +25,7 @@ FLAGS: dict[str, str] = {
     "unterminated_event": "The last event came without its blank line and was read all the same.",
     "usage_inconsistent": "The server's token count contradicts its own stream; nothing is computed from it.",
     "usage_missing": "The server proved no token count, so time per output token is undefined.",
-    "wrong_content_type": "The stream came under another content type than text/event-stream.",
+    "wrong_content_type": "The stream came under another content type than its own (text/event-stream mostly).",
 }
 """Every flag, and what it means."""
 
@@ -155,7 +155,7 @@ def _about_the_dialect(answer: StreamedAnswer, expected: Expected, content_type:
             "foreign_chunks": other or answer.foreign is not None,
             "wrong_content_type": answer.events > 0
             and content_type is not None
-            and "event-stream" not in content_type.lower(),
+            and answer.content_type not in content_type.lower(),
         }
     )
 

@@ -34,6 +34,7 @@ def test_the_profiles_that_ship() -> None:
         ("azure", "chat", {"max_completion_tokens": 64}),
         ("anthropic", "messages", {"max_tokens": 64}),
         ("vllm", "messages", {"max_tokens": 64}),
+        ("ollama", "chat", {"max_tokens": 64}),
     ],
 )
 def test_what_a_request_says_about_its_length(name: str, endpoint: str, extras: dict[str, object]) -> None:
@@ -65,7 +66,10 @@ def test_slots_are_reset_one_by_one() -> None:
         ("forse: {}", "p.yaml:3: unknown key 'forse'; did you mean 'force'?"),
         ("force: 3", "p.yaml:3: force is 3; it must be a mapping of request parameters"),
         ("limit: tokens", "p.yaml:3: limit is 'tokens'; it must be max_tokens or max_completion_tokens"),
-        ("endpoints: [talk]", "p.yaml:3: endpoints is ['talk']; it must be one or more of chat, completions, messages"),
+        (
+            "endpoints: [talk]",
+            "p.yaml:3: endpoints is ['talk']; it must be one or more of chat, completions, messages, ollama",
+        ),
         ("cache_block: 0", "p.yaml:3: cache_block is 0; it must be a whole number from 1 on"),
         ("include_usage: 1", "p.yaml:3: include_usage is 1; it must be true or false"),
     ],

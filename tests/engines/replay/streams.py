@@ -36,8 +36,14 @@ class Documented:
 
     @property
     def blocks(self) -> list[bytes]:
-        """The body, cut behind every blank line."""
-        return [part + b"\n\n" for part in self.body.split(b"\n\n") if part]
+        """The body, cut behind every event, or behind every line where it has none."""
+        end = b"\n" if self.endpoint == "ollama" else b"\n\n"
+        return [part + end for part in self.body.split(end) if part]
+
+    @property
+    def content_type(self) -> str:
+        """As the engine sends it."""
+        return "application/x-ndjson" if self.endpoint == "ollama" else "text/event-stream"
 
     def recording(self) -> Recording:
         """As the client would have recorded it."""
@@ -48,7 +54,7 @@ class Documented:
             sent=0.0,
             connect_time=0.0,
             http_status=200,
-            headers=(("content-type", "text/event-stream"),),
+            headers=(("content-type", self.content_type),),
             headers_at=STEP,
             reads=reads,
             ending=Ending.EOF,
@@ -60,8 +66,9 @@ class Documented:
 def _documented(name: str, entry: dict[str, Any]) -> Documented:
     assert set(entry) <= _ENTRY, f"{name}: fields this test does not know"
     assert set(entry["expect"]) <= _EXPECT, f"{name}: expectations this test does not know"
-    body = (FOLDER / "streams" / f"{name}.sse").read_bytes()
     endpoint = entry.get("endpoint", "chat")
+    ending = "ndjson" if endpoint == "ollama" else "sse"
+    body = (FOLDER / "streams" / f"{name}.{ending}").read_bytes()
     return Documented(name, entry["profile"], endpoint, entry["source"], entry["how"], body, entry["expect"])
 
 

@@ -31,13 +31,15 @@ GAP = 0.002
 
 def script_of(stream: Documented) -> Answer:
     """The stream's blocks, one after another."""
-    return Answer(pieces=[(number * GAP, block) for number, block in enumerate(stream.blocks, 1)])
+    pieces = [(number * GAP, block) for number, block in enumerate(stream.blocks, 1)]
+    return Answer(pieces=pieces, headers=(("content-type", stream.content_type),))
 
 
 def body_of(profile: EngineProfile, endpoint: str) -> dict[str, Any]:
     """A request for 16 tokens as the lab would write it."""
     said = {"prompt": "hi"} if endpoint == "completions" else {"messages": [{"role": "user", "content": "hi"}]}
-    return profile.allowed({**profile.request_extras(endpoint, 16), "temperature": 0, **said})
+    heat = {} if endpoint == "ollama" else {"temperature": 0}
+    return profile.allowed({**profile.request_extras(endpoint, 16), **heat, **said})
 
 
 def exchange(target: Target, profile: EngineProfile, endpoint: str) -> Recording:
@@ -89,6 +91,8 @@ def test_a_replayed_server_is_read_as_its_recording(name: str) -> None:
         ("azure-chat", {"max_completion_tokens": 16}, {"max_tokens", "temperature"}),
         ("mistral-chat", {"max_tokens": 16}, {"stream_options"}),
         ("anthropic-messages", {"max_tokens": 16}, {"stream_options", "temperature"}),
+        ("ollama-chat", {"max_tokens": 16, "stream_options": {"include_usage": True}}, {"options"}),
+        ("ollama-native", {"options": {"num_predict": 16, "temperature": 0}}, {"max_tokens", "stream_options"}),
         ("anthropic-openai", {"max_tokens": 16, "stream_options": {"include_usage": True}}, {"temperature"}),
     ],
 )
@@ -114,6 +118,7 @@ def test_a_request_is_written_in_the_manner_of_its_engine(
         ),
         ("anthropic-openai", "/v1/chat/completions", [f"authorization: bearer {KEY}"], ["x-api-key"]),
         ("azure-chat", "/v1/chat/completions", [f"api-key: {KEY}"], ["authorization"]),
+        ("ollama-native", "/api/chat", [f"authorization: bearer {KEY}"], ["x-api-key"]),
     ],
 )
 def test_the_key_travels_in_the_header_of_the_api(name: str, path: str, present: list[str], absent: list[str]) -> None:
