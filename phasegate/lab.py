@@ -128,13 +128,13 @@ class Lab:
         rng = np.random.default_rng([self.seed, first, *workload.name.encode()])
         before = self.server_view.read()
         result, more = self._send(done.workload, plan_blocks(done.workload, rng, first), writer)
-        spans = [span for span in (done.server, self.server_view.since(before)) if span is not None]
+        server = counted_together([done.server, self.server_view.since(before)])
         self.runs[workload.name] = replace(
             done,
             measured=(*done.measured, *more),
             partial=result.partial,
             notes=tuple(dict.fromkeys([*done.notes, *result.health.warnings()])),
-            server=counted_together(spans) if spans else None,
+            server=server,
         )
         return self.measure(workload)
 

@@ -32,6 +32,7 @@ from phasegate.load.watcher import LoadWatcher, Say
 from phasegate.load_plan import LevelPlan
 from phasegate.load_run import Collision, LevelRun, Pieces, Round
 from phasegate.metric import Undefined, time_to_first_token
+from phasegate.stats.counters import counted_together
 from phasegate.units import format_seconds
 from phasegate.wire.decoding import decode
 from phasegate.workload import Workload
@@ -141,9 +142,11 @@ class LoadLab:
         """One round at one level, added to what the level has."""
         requests = self.requests(workload, plan.per_round)
         watcher = LoadWatcher(self.say, plan.level, requests) if self.say is not None else None
+        view = self.lab.server_view
+        counters = view.read()
         result = run_closed(self.lab.target, requests, max_concurrency=plan.level, on_done=watcher)
-        before = runs.get(plan.level)
-        runs[plan.level] = _joined(before, self.level_run(plan.level, result, Shape(max_concurrency=plan.level)))
+        run = self.level_run(plan.level, result, Shape(max_concurrency=plan.level))
+        runs[plan.level] = _joined(runs.get(plan.level), replace(run, server=view.since(counters)))
         _refuse_partial(result, runs[plan.level])
 
     def requests(self, workload: Asked, count: int) -> list[Request]:
@@ -263,8 +266,11 @@ class LoadLab:
             self.say(f"measuring {rate:.3g} requests/s: {count} requests in about {format_seconds(count / rate)}")
         shape = Shape(rate=Rate(rate, rate))
         schedule = list(zip(poisson(Rate(rate, rate), count, rng), self.requests(workload, count), strict=True))
+        view = self.lab.server_view
+        counters = view.read()
         result = run_open(self.lab.target, schedule)
-        self.rates[rate] = replace(self.level_run(rate, result, shape), by_rate=True)
+        run = self.level_run(rate, result, shape)
+        self.rates[rate] = replace(run, by_rate=True, server=view.since(counters))
         _refuse_partial(result, self.rates[rate])
 
 
@@ -297,4 +303,5 @@ def _joined(before: LevelRun | None, after: LevelRun) -> LevelRun:
         notes=tuple(dict.fromkeys(before.notes + after.notes)),
         client=joined(before.client, after.client),
         workloads={**before.workloads, **after.workloads},
+        server=counted_together([before.server, after.server]),
     )

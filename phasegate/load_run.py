@@ -20,6 +20,7 @@ import numpy as np
 
 from phasegate.client_error import ClientError
 from phasegate.metric import Undefined, inter_chunk_latencies, metric_named
+from phasegate.stats.counters import ServerCounts
 from phasegate.stats.percentile import PercentileInterval, percentile_interval
 from phasegate.timeline import Timeline
 
@@ -131,6 +132,7 @@ class LevelRun:
         notes: remarks of the client about itself.
         client: what is known of the client's own error at this level; None where nothing is.
         workloads: request id -> workload, of a mix; empty where all requests are of one.
+        server: what the server counted in all rounds together; None where it does not tell.
     """
 
     level: float
@@ -141,6 +143,7 @@ class LevelRun:
     notes: tuple[str, ...] = ()
     client: ClientError | None = None
     workloads: Mapping[str, str] = field(default_factory=dict)
+    server: ServerCounts | None = None
 
     @property
     def timelines(self) -> tuple[Timeline, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich import box
@@ -22,7 +23,10 @@ from phasegate.stats.first_token import (
     split_by_counts,
 )
 from phasegate.timeline import Timeline
-from phasegate.units import format_percent
+from phasegate.units import format_percent, format_seconds
+
+if TYPE_CHECKING:
+    from phasegate.load_lab import LoadLab
 
 CLOSE = 0.001
 """An unexplained rest of a TTFT above a millisecond is said in words as well."""
@@ -131,6 +135,19 @@ def _rest(rows: Sequence[ServerRow]) -> Iterator[str]:
             f"up to {worst * 1e3:.1f} ms of TTFT are explained by neither clock: "
             "other work on the hosts, or a proxy or queue in front of the engine"
         )
+
+
+def level_lines(load: LoadLab) -> Iterator[str]:
+    """What the server counted at each level of load: how long requests waited in it, and what it had to give up."""
+    for run in (*load.levels.values(), *load.rates.values()):
+        if run.server is None:
+            continue
+        means = [(word, run.server.mean(word)) for word in ("queue", "prefill") if word in run.server.observed]
+        waits = [f"{word} {format_seconds(value)}" for word, value in means if value is not None]
+        said = [f"by the server's clock {', '.join(waits)} a request"] if waits else []
+        said += count_words(run.server)
+        if said:
+            yield f"{run.name}: {'; '.join(said)}"
 
 
 def count_words(counts: ServerCounts) -> list[str]:

@@ -14,7 +14,7 @@ from phasegate.report.lab_tables import COLUMNS, Row, rows_of, show_interval
 from phasegate.report.load_tables import load_lines, objective_lines
 from phasegate.report.profile_lines import profile_words
 from phasegate.report.run_words import reading_order, remarks, said, title
-from phasegate.report.server_lines import server_lines
+from phasegate.report.server_lines import level_lines, server_lines
 from phasegate.report.table_text import render_table
 from phasegate.run import WorkloadRun
 
@@ -74,6 +74,8 @@ def write_load(terminal: Any, load: Any) -> None:
         return
     terminal.section("load", sep="-")
     for line in load_lines(load.load, load.options.objectives, terminal._tw.fullwidth, colour=terminal.hasmarkup):
+        terminal.write_line(line)
+    for line in level_lines(load.load):
         terminal.write_line(line)
     for word, text in objective_lines(load.judged, terminal._tw.fullwidth - WORD_WIDTH):
         terminal.write(f"{word:<{WORD_WIDTH}}", **MARKUP.get(word, {"yellow": bool(word)}))

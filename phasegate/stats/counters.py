@@ -138,8 +138,14 @@ def counted_between(before: Mapping[str, Reading], after: Mapping[str, Reading])
     return ServerCounts(grown, observed, gauges, tuple(sorted(reset)))
 
 
-def counted_together(spans: Sequence[ServerCounts]) -> ServerCounts:
-    """Several spans as one: growth added up, gauges of the last one. A word that was reset in one of them is out."""
+def counted_together(given: Sequence[ServerCounts | None]) -> ServerCounts | None:
+    """Several spans as one: growth added up, gauges of the last one. A word that was reset in one of them is out.
+
+    None stands for a span of which the server told nothing, and comes back where there is no other.
+    """
+    spans = [span for span in given if span is not None]
+    if not spans:
+        return None
     reset = {word for span in spans for word in span.reset}
     words = {word for span in spans for word in span.grown} - reset
     return ServerCounts(
@@ -149,6 +155,6 @@ def counted_together(spans: Sequence[ServerCounts]) -> ServerCounts:
             for word in sorted(words)
             if any(word in span.observed for span in spans)
         },
-        gauges=dict(spans[-1].gauges) if spans else {},
+        gauges=dict(spans[-1].gauges),
         reset=tuple(sorted(reset)),
     )

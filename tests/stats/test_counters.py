@@ -70,7 +70,9 @@ def test_spans_add_up_and_a_reset_in_one_spoils_the_sum() -> None:
     """Two rounds of a level; the second one's requests were reset."""
     first = ServerCounts({"ttft": 1.0, "requests": 2}, {"ttft": 2}, {"running": 4})
     second = ServerCounts({"ttft": 3.0}, {"ttft": 2}, {"running": 0}, ("requests",))
-    both = counted_together([first, second])
+    both = counted_together([first, None, second])
+    assert both is not None
+    assert counted_together([None]) is None
     assert both.mean("ttft") == pytest.approx(1.0)
     assert both.reset == ("requests",)
     assert "requests" not in both.grown
@@ -83,4 +85,5 @@ def test_two_halves_are_the_whole(values: list[float]) -> None:
     first, middle, last = (({"prompt_tokens": counter(value)}) for value in values)
     whole = counted_between(first, last).grown["prompt_tokens"]
     halves = counted_together([counted_between(first, middle), counted_between(middle, last)])
+    assert halves is not None
     assert halves.grown["prompt_tokens"] == pytest.approx(whole)

@@ -1,0 +1,49 @@
+"""The server's own clock in the summary: only what is known, in lines that fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from phasegate.load_run import LevelRun
+from phasegate.report.server_lines import count_words, level_lines
+from phasegate.stats.counters import ServerCounts
+from tests.load_runs import level_run
+
+
+@dataclass
+class Loaded:
+    """What a lab under load holds, without the lab."""
+
+    levels: dict[int, LevelRun] = field(default_factory=dict)
+    rates: dict[float, LevelRun] = field(default_factory=dict)
+
+
+def lines_of(counts: ServerCounts | None) -> list[str]:
+    loaded = Loaded({16: replace(level_run(16, [0.1] * 4), server=counts)})
+    return list(level_lines(loaded))  # type: ignore[arg-type]
+
+
+def test_waiting_and_preemptions_under_load_are_said() -> None:
+    """A mean of four requests' queue, and what the engine had to give up."""
+    counts = ServerCounts({"queue": 4.8, "prefill": 0.4, "preemptions": 3}, {"queue": 4, "prefill": 4}, {"waiting": 2})
+    assert lines_of(counts) == [
+        "16 at a time: by the server's clock queue 1.20 s, prefill 100 ms a request; "
+        "the server counted 3 preemptions; 2 requests waiting afterwards"
+    ]
+
+
+def test_a_server_that_tells_nothing_or_nothing_of_interest_gets_no_line() -> None:
+    """No page; and a page on which nothing happened."""
+    assert lines_of(None) == []
+    assert lines_of(ServerCounts({"preemptions": 0, "cache_hits": 0, "cache_queries": 400})) == []
+
+
+def test_what_was_drafted_hit_and_reset_is_said() -> None:
+    """Speculative decoding, the prefix cache, and a restart in between."""
+    counts = ServerCounts(
+        {"drafted_tokens": 40, "accepted_tokens": 10, "cached_tokens": 3, "prompt_tokens": 4}, reset=("requests",)
+    )
+    assert count_words(counts) == [
+        "the server counted 75 % of prompt tokens from the prefix cache; 25 % of drafted tokens accepted; "
+        "counters were reset meanwhile and are not used: requests"
+    ]
