@@ -56,10 +56,8 @@ def level_table(runs: Sequence[LevelRun], objectives: Sequence[Objective], width
     def shown(metric: str, percent: float) -> Callable[[LevelRun], str]:
         return lambda run: _show(run.percentile(metric, percent), interval=width >= WIDEST)
 
-    mixed = any(run.names() for run in runs)
     columns: list[Column] = [
         ("users", lambda run: f"{run.level:.3g}/s" if run.by_rate else f"{run.level:g}"),
-        *([("workload", _workload)] if mixed else []),
         ("sent", lambda run: str(run.sent)),
         ("TTFT p50", shown("ttft", 50)),
         ("p95", shown("ttft", 95)),
@@ -78,15 +76,9 @@ def level_table(runs: Sequence[LevelRun], objectives: Sequence[Objective], width
         table.add_column(heading, justify="right", no_wrap=True)
     for run in runs:
         table.add_row(*(show(run) for _, show in columns))
-        for part in map(run.part, run.names()):
-            table.add_row("", *(show(part) for _, show in columns[1:]))
+        for name in run.names():
+            table.add_row(name, *(show(run.part(name)) for _, show in columns[1:]))
     return table
-
-
-def _workload(run: LevelRun) -> str:
-    """Whose requests a row shows: those of one workload of a mix, or of all."""
-    there = {run.workloads[line.request_id] for line in run.timelines if line.request_id in run.workloads}
-    return there.pop() if len(there) == 1 else "all"
 
 
 def _show(value: PercentileInterval | None, *, interval: bool) -> str:
