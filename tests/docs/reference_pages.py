@@ -12,6 +12,7 @@ from phasegate.metric import METRICS
 from phasegate.pytest_options import OPTIONS
 from tests.docs.blocks import ROOT
 from tests.docs.engines_page import engines_page
+from tests.docs.server_pages import hardware_page, server_metrics_page
 
 FOLDER = ROOT / "docs" / "reference"
 
@@ -76,6 +77,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "options.md": options_page,
     "metrics.md": metrics_page,
     "engines.md": engines_page,
+    "server-metrics.md": server_metrics_page,
+    "hardware.md": hardware_page,
 }
 
 

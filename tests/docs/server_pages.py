@@ -1,0 +1,133 @@
+"""Reference pages of the server's own metrics and of known hardware, written from the tables in code."""
+
+from __future__ import annotations
+
+from phasegate.engines.hardware import devices
+from phasegate.engines.metrics.names import ENGINES, EngineNames
+from phasegate.stats.counters import COUNTS, GAUGES, TIMES
+
+SOURCES = {
+    "vllm": "[production metrics](https://docs.vllm.ai/en/stable/usage/metrics/)",
+    "sglang": "[production metrics](https://docs.sglang.io/references/production_metrics.html), and a page captured "
+    "from 0.5.23",
+    "tgi": "[metrics](https://huggingface.co/docs/text-generation-inference/reference/metrics)",
+    "llama.cpp": "[server README](https://github.com/ggml-org/llama.cpp/tree/master/tools/server), and a page captured "
+    "from build 11434",
+    "phasegate-simulator": "[simulator](simulator.md)",
+}
+
+INTRODUCTION = """\
+# The server's own metrics
+
+Beside the client's clock stands the server's: its `/metrics` page is read before and after every workload, never while
+one is measured, and the times that come with an answer are kept. Both are in the section *the server's own clock* of
+the summary, and in a session's `observed` facts. Reading the page needs the package `prometheus-client`:
+
+```sh
+pip install 'phasegate[metrics]'
+```
+
+Where the package or the page is missing, nothing is guessed: the numbers stay silent and one note says why. A counter
+that fell in between was reset; it is named and not used. A gauge is a moment, read when everything measured is over. A
+server that counted another number of requests than were sent had other users, and its means are not put beside ours.
+
+## Columns of the summary
+
+$COLUMNS
+
+Medians over the requests of a cell where every answer carries times (llama.cpp; vLLM with
+`--enable-per-request-metrics`), else means over the whole workload, since histograms give no others. Without `http`
+(servers that tell no time of their own) there is no rest.
+
+A rest that is large and steady lies in front of the engine: a proxy, a load balancer, a queue of the web server. One
+that comes and goes is other work on the hosts. [Where the first token went](../explanation/first-token.md) has the
+figures of the embedded engine.
+"""
+
+
+COLUMNS = (
+    ("TTFT", "time to first token as the client measured it", "the client"),
+    ("server", "from the arrival at the engine to the first token", "the server"),
+    ("queue", "waiting for the engine", "histograms, vLLM's per-request times"),
+    ("prefill", "computing the prompt, the first token included", "llama.cpp's `timings.prompt_ms`, histograms"),
+    (
+        "http",
+        "connection, parsing, chat template: the client's TTFT less the server's, on nine requests of a word and one "
+        "token, the cheapest of which counts",
+        "measured once, after the first workload",
+    ),
+    ("text", "splitting the prompt's text into tokens", "measured once at `/tokenize`, at four lengths"),
+    (
+        "held",
+        "the first token was ready and came later because the next step had begun: the server's span of decoding less "
+        "the client's",
+        "llama.cpp's `timings.predicted_ms`",
+    ),
+    ("rest", "TTFT - server - http - text - held; nothing is fitted, so it may be negative", "-"),
+    ("TPOT, decode", "time per output token by the client's clock and by the server's", "both"),
+)
+
+
+def server_metrics_page() -> str:
+    """What each word stands for on each engine."""
+    columns = "\n".join(
+        ["| column | what it is | where from |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in COLUMNS)]
+    )
+    lines = [INTRODUCTION.replace("$COLUMNS", columns), "## Names", ""]
+    engines = list(ENGINES)
+    for title, words in (("Times, in seconds of a request", TIMES), ("Counts", COUNTS), ("Gauges", GAUGES)):
+        lines += [f"### {title}", "", f"| word | {' | '.join(engines)} |", "|---|" + "---|" * len(engines)]
+        for word in words:
+            cells = [_cell(ENGINES[engine], word) for engine in engines]
+            lines.append(f"| `{word}` | {' | '.join(cells)} |")
+        lines.append("")
+    lines += [
+        "Two names in a cell: the first is that of newer versions. `prompt_tokens` are those sent, `computed_tokens`",
+        "those that were not in the cache. TGI's prefill is of batches: the same where one request runs at a time.",
+        "",
+        "| engine | source | opened by | tokenising |",
+        "|---|---|---|---|",
+    ]
+    for engine, names in ENGINES.items():
+        inside = "inside its own TTFT" if names.tokenised_inside else "before its own TTFT begins"
+        opened = f"`{names.enabled_by}`" if names.enabled_by else "open"
+        lines.append(f"| {engine} | {SOURCES[engine]} | {opened} | {inside} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(names: EngineNames, word: str) -> str:
+    shown = []
+    for name in names.words.get(word, ()):
+        labels = ",".join(f'{key}="{value}"' for key, value in name.labels.items())
+        shown.append(f"`{name.name}{{{labels}}}`" if labels else f"`{name.name}`")
+    return " ".join(shown) or "-"
+
+
+def hardware_page() -> str:
+    """The table of common accelerators."""
+    lines = [
+        "# Hardware",
+        "",
+        "Peaks that `phasegate roofline --hardware NAME` and `--perf-hardware-facts NAME` know, from the vendors' data",
+        "sheets. Arithmetic is dense: where a sheet gives a figure with sparsity, half of it stands here. Case, dashes",
+        "and the vendor's name do not matter. A label such as `--perf-hardware 'H200 x8'` is understood as well.",
+        "",
+        "| name | also | memory | TFLOP/s or TOP/s | source |",
+        "|---|---|---:|---|---|",
+    ]
+    for device in devices():
+        peaks = ", ".join(f"{name} {rate / 1e12:,.4g}" for name, rate in device.flops.items())
+        band = "unknown" if device.bandwidth is None else f"{device.bandwidth / 1e9:,.0f} GB/s"
+        lines.append(f"| `{device.name}` | {', '.join(device.also) or '-'} | {band} | {peaks} | <{device.source}> |")
+    lines += [
+        "",
+        "Other hardware goes into a YAML file, given instead of a name:",
+        "",
+        "```yaml",
+        "name: my box",
+        "flops: {bf16: 100.0e12, fp8: 200.0e12}   # dense operations a second for each number format",
+        "bandwidth: 1000.0e9                      # bytes a second",
+        "source: where the figures are from",
+        "```",
+    ]
+    return "\n".join(lines) + "\n"
