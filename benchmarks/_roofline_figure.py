@@ -23,13 +23,15 @@ class Point:
     rate: float
 
 
-def draw(path: Path, hardware: HardwareFacts, points: Sequence[Point]) -> None:
-    """Write the figure; peak and bandwidth of the hardware are the roof."""
-    assert hardware.peak is not None
-    assert hardware.reading is not None
-    parts = [*_axes(), *_roof(hardware.peak, hardware.reading, hardware.format)]
-    for number, point in enumerate(points):
-        parts += _mark(point, number)
+def draw(path: Path, roofs: Sequence[HardwareFacts], points: Sequence[Point]) -> None:
+    """Write the figure. The roofs differ in their peak; their bandwidth is one."""
+    parts = _axes()
+    for number, roof in enumerate(roofs):
+        parts += _roof(roof, first=number == 0)
+    for point in points:
+        parts += _dot(point)
+    parts += _labels([point for point in points if point.name.startswith("decode")], beside=True)
+    parts += _labels([point for point in points if not point.name.startswith("decode")], beside=False)
     body = "\n".join(parts)
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
@@ -69,25 +71,43 @@ def _axes() -> list[str]:
     return parts
 
 
-def _roof(peak: float, reading: float, number_format: str) -> list[str]:
-    ridge = peak / reading
-    start = max(X_RANGE[0], Y_RANGE[0] / reading)
+def _roof(roof: HardwareFacts, *, first: bool) -> list[str]:
+    peak, reading, ridge = roof.peak, roof.reading, roof.ridge
+    assert peak is not None
+    assert reading is not None
+    assert ridge is not None
+    start = max(X_RANGE[0], Y_RANGE[0] / reading) if first else ridge
     line = f"M{_x(start):.1f} {_y(start * reading):.1f}L{_x(ridge):.1f} {_y(peak):.1f}H{WIDTH - RIGHT}"
-    return [
-        f'<path d="{line}" fill="none" stroke="#333" stroke-width="2"/>',
+    style = "" if first else ' stroke-dasharray="6 4"'
+    parts = [
+        f'<path d="{line}" fill="none" stroke="#333" stroke-width="2"{style}/>',
         f'<text x="{WIDTH - RIGHT}" y="{_y(peak) - 8:.1f}" text-anchor="end">'
-        f"peak {peak / 1e9:.0f} GFLOP/s ({escape(number_format)})</text>",
-        f'<text x="{_x(start * 1.6):.1f}" y="{_y(start * 1.6 * reading) - 14:.1f}">{reading / 1e9:.1f} GB/s</text>',
+        f"peak {peak / 1e9:.0f} GFLOP/s ({escape(roof.format)})</text>",
     ]
+    if first:
+        x, y = _x(start * 1.1), _y(start * 3 * reading)
+        parts.append(f'<text x="{x:.1f}" y="{y - 14:.1f}">{reading / 1e9:.1f} GB/s</text>')
+    return parts
 
 
-def _mark(point: Point, number: int) -> list[str]:
-    decode = point.name.startswith("decode")
-    colour, x, y = ("#1f6fb4" if decode else "#c0561d"), _x(point.intensity), _y(point.rate)
-    # Labels of one phase stand below each other, so that close points can be told apart.
-    label_y = y + (22 if decode else 26) + 15 * (number // 2)
-    return [
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"/>',
-        f'<text x="{x + 10:.1f}" y="{label_y:.1f}" fill="{colour}">{escape(point.name)}: '
-        f"{point.rate / 1e9:.1f} GFLOP/s</text>",
-    ]
+def _colour(point: Point) -> str:
+    return "#1f6fb4" if point.name.startswith("decode") else "#c0561d"
+
+
+def _dot(point: Point) -> list[str]:
+    return [f'<circle cx="{_x(point.intensity):.1f}" cy="{_y(point.rate):.1f}" r="5" fill="{_colour(point)}"/>']
+
+
+def _labels(points: Sequence[Point], *, beside: bool) -> list[str]:
+    """Beside each point, or, where points lie close together, in a list below the lowest of them."""
+    parts = []
+    lowest = max((_y(point.rate) for point in points), default=0.0)
+    for number, point in enumerate(sorted(points, key=lambda one: -one.rate)):
+        x, y = _x(point.intensity) + 12, _y(point.rate) + 5
+        if not beside:
+            x, y = _x(points[0].intensity) - 60, lowest + 30 + 17 * number
+        parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" fill="{_colour(point)}">{escape(point.name)}: '
+            f"{point.rate / 1e9:.1f} GFLOP/s</text>"
+        )
+    return parts

@@ -20,7 +20,7 @@ from phasegate.engines.cores import engine_cores
 from phasegate.engines.hardware import Device, measure_device
 from phasegate.engines.host_probe import HostWatch
 from phasegate.engines.identity import this_hardware
-from phasegate.gate.roofline import HardwareFacts
+from phasegate.gate.roofline import HardwareFacts, slope_work
 from phasegate.gate.roofline_words import Measured, Roofline, arithmetic, roofline, verdict_line
 from phasegate.lab import Lab
 from phasegate.limits import model_of
@@ -41,24 +41,26 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=4, help="requests of each length in a round")
     parser.add_argument("--figure", type=Path, help="draw the roofline into this SVG file")
     given = parser.parse_args(argv)
-    watch = HostWatch(engine_cores())
     device = measure_device(1, engine_cores())
     times: dict[str, dict[str, list[float]]] = {name: {"short": [], "long": [], "tpot": []} for name in FORMATS}
     found: dict[str, Roofline] = {}
+    foreign: list[float] = []
     for _ in range(given.rounds):
         for weights in FORMATS:
             config = f"weights={weights}"
             with open_lab(Opening(base_url=None, engine_config=config, seed=secrets.randbits(32))) as lab:
+                watch = HostWatch(engine_cores())
                 measure(lab, given.repeats, times[weights])
+                foreign.append(watch.report().foreign)
                 found[weights] = against(lab, device, times[weights])
         device = better(device, measure_device(1, engine_cores()))
     found = {name: roofline(one.model, facts_for(device, name), one.measured) for name, one in found.items()}
     print_rows(found)
-    print(f"\nMachine: {this_hardware()}; other processes used {watch.report().foreign:.2f} cores meanwhile.\n")
+    print(f"\nMachine: {this_hardware()}; other processes used {np.mean(foreign):.2f} cores meanwhile.\n")
     for line in [*arithmetic(found[FORMATS[0]]), verdict_line(found[FORMATS[0]])]:
         print(line)
     if given.figure is not None:
-        draw(given.figure, found[FORMATS[0]].hardware, [*points(found)])
+        draw(given.figure, [found["q8_0"].hardware, found["f32"].hardware], points(found))
         print(f"\n{given.figure}")
 
 
@@ -110,7 +112,8 @@ def print_rows(found: dict[str, Roofline]) -> None:
         measured = one.measured
         assert measured.slope is not None
         assert one.hardware.peak is not None
-        rate = (one.prefill.flops / measured.slope) * (1 - SHORT / LONG)
+        assert measured.short is not None
+        rate = slope_work(one.model, measured.short, measured.prompt) / measured.slope
         print(
             f"| {name} | {one.decode.bytes / 1e6:.0f} MB | {format_seconds(measured.tpot)} | "
             f"{format_percent(one.mbu.value, digits=0)} | {one.decode.intensity:.2f} | {rate / 1e9:.0f} GFLOP/s | "
