@@ -106,10 +106,16 @@ def _figures_row(name: str, facts: Facts) -> list[str]:
         format_seconds(roles.get("cached", {}).get("ttft")),
         "not told" if cached is None else f"{cached:.0f} of 512",
         " / ".join(f"{rate:.0f}" for rate in rates) or "-",
-        f"{rates[-1] / rates[0]:.2f}x" if len(rates) > 1 and rates[0] else "-",
+        _batching(facts),
         ", ".join(source for source in facts["token_sources"]) or "-",
         f"{facts['answers_checked']}, {facts['answers_wrong']}",
     ]
+
+
+def _batching(facts: Facts) -> str:
+    """What the law of batching found: paired round by round, so not quite the ratio of the two rates."""
+    found = [law["effect"] for law in facts["laws"] if law["id"].startswith("test_batching")]
+    return f"{found[0]:.2f}x" if found and found[0] is not None else "-"
 
 
 def _laws(measured: Mapping[str, Facts]) -> str:

@@ -80,7 +80,14 @@ def facts_of(state: PerfState, lab: Lab) -> dict[str, Any]:
         "answers_wrong": wrong,
         "invalid": list(state.invalid),
         "laws": [
-            {"id": where.partition("::")[2], "law": law.law, "outcome": law.outcome.value, "reason": law.reason}
+            {
+                "id": where.partition("::")[2],
+                "law": law.law,
+                "outcome": law.outcome.value,
+                "reason": law.reason,
+                "effect": law.effect,
+                "detail": law.detail,
+            }
             for where, law in state.laws
         ],
         "cells": [one for run in runs for one in cells_of(run)],

@@ -58,7 +58,7 @@ def suite_options(name: str) -> list[str]:
     if environment is None:
         raise RunError(f"{name} is not installed: python -m benchmarks.engine_envs {name}")
     options += ["--perf-engine-python", environment.python]
-    return [*options, "--perf-engine-args", ARGUMENTS[name]] if name in ARGUMENTS else options
+    return [*options, f"--perf-engine-args={ARGUMENTS[name]}"] if name in ARGUMENTS else options
 
 
 def run_suite(name: str) -> dict[str, Any]:

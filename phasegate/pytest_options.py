@@ -32,8 +32,8 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
     ),
     (
         ("--perf-engine-args",),
-        "arguments for the server of llama.cpp, vllm, sglang or transformers, as in a shell; they come behind the "
-        "suite's own",
+        "arguments for the server of llama.cpp, vllm, sglang or transformers, as in a shell (written with =, as in "
+        "--perf-engine-args='--dtype float32'); they come behind the suite's own",
         {"metavar": "ARGS", "default": ""},
     ),
     (
