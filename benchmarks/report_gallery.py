@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -79,6 +80,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="where reports and pictures go")
     parser.add_argument("--only", choices=[scene.name for scene in SCENES], action="append", help="these scenes alone")
     parser.add_argument("--keep", type=Path, help="folder that keeps the baseline for another call")
+    parser.add_argument("--images", type=Path, help="folder that gets the two pictures of the documentation")
     args = parser.parse_args(words)
     args.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
@@ -88,6 +90,8 @@ def main(words: Sequence[str] | None = None) -> int:
     for scene, word in words_of.items():
         print(f"{scene.name}: {word}{'' if word == scene.wanted else f', wanted {scene.wanted}'}")
     photograph([args.folder / f"{scene.name}.html" for scene in chosen])
+    if args.images is not None:
+        keep_images(args.folder, args.images)
     return 0 if all(word == scene.wanted for scene, word in words_of.items()) else 1
 
 
@@ -149,6 +153,17 @@ def photograph(pages: Sequence[Path]) -> None:
             for name, width, height, dark in SHOTS:
                 browser.open(page, width=width, height=height, dark=dark)
                 browser.screenshot(page.with_name(f"{page.stem}-{name}.png"))
+
+
+IMAGES = {"prefill-desk.png": "report-prefill.png", "decode-phone.png": "report-phone.png"}
+"""Picture of the gallery -> its name in the documentation."""
+
+
+def keep_images(gallery: Path, images: Path) -> None:
+    """Copy the pictures of the documentation, where they were taken."""
+    for taken, kept in IMAGES.items():
+        if (gallery / taken).exists():
+            shutil.copyfile(gallery / taken, images / kept)
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def _gate(gate: Gate) -> Iterator[str]:
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
-    yield "| | workload | metric | baseline | now | change | 95 % interval | accepted | verdict |"
+    yield "| | workload | metric | baseline | now | change | 95 % interval | tolerance | verdict |"
     yield "|---|---|---|--:|--:|--:|--:|--:|---|"
     for row in rows[:MOST_ROWS]:
         cells = (

@@ -1,4 +1,4 @@
-"""A comparison drawn on one line: what is accepted, the interval of the change, and every session on its side.
+"""A comparison drawn on one line: the tolerance, the interval of the change, and every session on its side.
 
 All rows share one axis in per cent, so that a long bar in one row is a long bar in every row. Sessions of the baseline
 are hollow circles above the line, those of now filled squares below it; beyond the ends of the axis an arrow stands.
@@ -23,6 +23,9 @@ MOST = 1.5
 
 LEAST = 0.08
 """It shows at least 8 % to either side, so that noise of 1 % does not look like a landslide."""
+
+REGRESSION_FROM = 0.5
+"""Share of the tolerance from which a proven worsening is a regression: the rule of `stats.compare_row`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ def ruler(rows: Sequence[Row]) -> Ruler:
 def change_bar(row: Row, on: Ruler) -> str:
     """One row of the table as a picture."""
     scale, middle = on.scale, HEIGHT / 2
-    parts = [_accepted(row, scale), line(scale.at(0.0), 3, scale.at(0.0), HEIGHT - 3, "zero")]
+    parts = [_tolerated(row, scale), line(scale.at(0.0), 3, scale.at(0.0), HEIGHT - 3, "zero")]
     base = row.baseline_value
     if base:
         old, new = ([level / base - 1 for level in side] for side in (row.baseline_levels, row.candidate_levels))
@@ -67,7 +70,7 @@ def change_bar(row: Row, on: Ruler) -> str:
         parts += _interval(row, scale, middle)
     else:
         parts.append(text(scale.at(0.0) + 8, middle + 4, "not compared", "tick"))
-    told = f"{change(row)}, 95 % interval {interval(row)}, accepted {format_percent(row.tolerance)}"
+    told = f"{change(row)}, 95 % interval {interval(row)}, tolerance {format_percent(row.tolerance)}"
     return picture(f"{row.workload} {metric_name(row.metric)}", told, WIDTH, HEIGHT, *parts,
                    class_=f"change {row.phase} {row.verdict.lower()}")  # fmt: skip
 
@@ -76,14 +79,20 @@ def _inside(value: float, scale: Scale) -> bool:
     return scale.low <= value <= scale.high
 
 
-def _accepted(row: Row, scale: Scale) -> str:
-    """What is accepted: everything up to the tolerance, on the side that is better and a little beyond."""
+def _tolerated(row: Row, scale: Scale) -> str:
+    """Everything up to the tolerance, shaded, with a line at the tolerance and a broken one at half of it: from there
+    on a proven worsening is a regression."""
     if row.tolerance is None:
         return ""
-    limit = row.tolerance if row.better == "lower" else -row.tolerance
+    limit, half = (row.tolerance * part * (1 if row.better == "lower" else -1) for part in (1.0, REGRESSION_FROM))
     start, end = (scale.start, scale.at(limit)) if row.better == "lower" else (scale.at(limit), scale.end)
-    edge = scale.at(limit)
-    return element("g", rect(start, 3, end - start, HEIGHT - 6, "accepted"), line(edge, 3, edge, HEIGHT - 3, "limit"))
+    at = scale.at(half)
+    return element(
+        "g",
+        rect(start, 3, end - start, HEIGHT - 6, "accepted"),
+        line(scale.at(limit), 3, scale.at(limit), HEIGHT - 3, "limit"),
+        line(at, 3, at, HEIGHT - 3, "half-limit"),
+    )
 
 
 def _interval(row: Row, scale: Scale, y: float) -> list[str]:

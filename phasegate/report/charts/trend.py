@@ -1,4 +1,4 @@
-"""A metric over stored sessions and those of this run, with the baseline's level and what is accepted beyond it."""
+"""A metric over stored sessions and those of this run, with the baseline's level and its tolerance."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def _limit(base: float | None, tolerance: float | None, better: str) -> float | 
 
 
 def _levels(space: Plane, base: float | None, limit: float | None) -> str:
-    """The baseline's median, and the limit of what is accepted, each named at the left."""
+    """The baseline's median, and the tolerance beyond it."""
     parts = []
     if base is not None:
         y = space.y.at(base)
         parts += [line(LEFT, y, WIDTH - 16, y, "base-level")]
     if limit is not None:
         y = space.y.at(limit)
-        parts += [line(LEFT, y, WIDTH - 16, y, "limit"), text(LEFT + 6, y - 5, "accepted up to here", "limit-name")]
+        parts += [line(LEFT, y, WIDTH - 16, y, "limit"), text(LEFT + 6, y - 5, "tolerance", "limit-name")]
     return element("g", *parts) if parts else ""
 
 

@@ -121,7 +121,7 @@ def _regression(parts: Parts) -> Headline:
 
 
 def _excess(row: Row) -> float:
-    """How far a row is beyond what is accepted."""
+    """How far a row is beyond its tolerance."""
     if row.ratio is None:
         return 0.0
     worse = row.ratio if row.better == "lower" else 1 / row.ratio
@@ -143,10 +143,10 @@ def _try(lever: str | None) -> str:
 
 
 def _sure(row: Row, gate: Gate | None) -> str:
-    """The interval against what is accepted, what would have been found, and on how many sessions."""
+    """The interval beside the tolerance, what would have been found, and on how many sessions."""
     parts = []
     if row.ratio_low is not None and row.ratio_high is not None:
-        allowed = f", accepted is {format_percent(row.tolerance)}" if row.tolerance is not None else ""
+        allowed = f", tolerance {format_percent(row.tolerance)}" if row.tolerance is not None else ""
         source = (
             f" ({source_words(row.tolerance_source)})" if row.tolerance_source and row.tolerance is not None else ""
         )
@@ -296,7 +296,7 @@ def _inconclusive(parts: Parts) -> Headline:
 
 
 def _suspicion(row: Row) -> float:
-    """How many times what is accepted an undecided row could be slower; infinite where nothing bounds it."""
+    """How many times its tolerance an undecided row could be slower; infinite where nothing bounds it."""
     end = row.ratio_high if row.better == "lower" else (1 / row.ratio_low if row.ratio_low else None)
     return float("inf") if end is None else (end - 1) / (row.tolerance or 1.0)
 
