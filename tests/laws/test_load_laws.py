@@ -24,6 +24,10 @@ STREAMS = small("streams", 32, 40, requests=2)
 LONG = small("long-prompt", 512, 2, requests=5)
 
 
+TRIES = 4
+"""Searches of which one must have been offered by a client that kept up."""
+
+
 def batching(load: LoadLab) -> LawResult:
     runs = load.measure_levels(USERS, plan_levels((1, 4), 10))
     return laws.amortises(token_rates(runs[1]), token_rates(runs[4]), factor=1.5)
@@ -112,12 +116,17 @@ def test_slow_steps_are_told_from_a_queue() -> None:
 
 
 def test_the_highest_rate_lies_below_what_all_places_together_can_serve() -> None:
-    with load_lab_on(max_sequences=1, speed=10.0) as load:
-        users = small("concurrency", 64, 24)
-        load.measure_levels(users, plan_levels((1,), 5))
-        served = load.levels[1].request_rate
-        objective = parse_objective("ttft:p50:30ms", source="test")
-        (found,) = load.find_rate(users, [objective], requests=20)
+    """One place that takes 23 ms for a request serves 43 a second. At twice that rate the n-th request waits for n
+    halves of an answer, so that of 40 requests all but the first few miss: surely more than half of them. A rate that
+    this machine's other work kept the client from offering proves nothing, and the search is made again."""
+    users, objective = small("concurrency", 64, 24), parse_objective("ttft:p50:30ms", source="test")
+    for _ in range(TRIES):
+        with load_lab_on(max_sequences=1, speed=10.0) as load:
+            load.measure_levels(users, plan_levels((1,), 5))
+            served = load.levels[1].request_rate
+            (found,) = load.find_rate(users, [objective], requests=40)
+        if all(run.missed is None and not run.notes for run in load.rates.values()):
+            break
     assert found.by_rate
     assert found.broken is not None, found.text
     assert (found.kept or 0) < 1.3 * served, found.text
