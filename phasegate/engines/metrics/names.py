@@ -32,12 +32,15 @@ class EngineNames:
         words: our word -> the engine's names, newest first.
         tokenised_inside: the server's TTFT has the tokenising in it.
         enabled_by: what opens the page where it is closed, for a note.
+        settle: seconds after an answer's end until all of it is on the page; these engines count in another task than
+            the one that answers.
         probed: whether overheads are measured with requests of their own; not where all times are simulated.
     """
 
     words: Mapping[str, tuple[Name, ...]]
     tokenised_inside: bool = False
     enabled_by: str = ""
+    settle: float = 0.0
     probed: bool = True
 
 
@@ -123,9 +126,9 @@ _SIMULATOR = _names(
 )
 
 ENGINES: Mapping[str, EngineNames] = {
-    "vllm": EngineNames(_VLLM),
-    "sglang": EngineNames(_SGLANG, tokenised_inside=True, enabled_by="--enable-metrics"),
-    "tgi": EngineNames(_TGI, tokenised_inside=True),
+    "vllm": EngineNames(_VLLM, settle=0.1),
+    "sglang": EngineNames(_SGLANG, tokenised_inside=True, settle=0.1, enabled_by="--enable-metrics"),
+    "tgi": EngineNames(_TGI, tokenised_inside=True, settle=0.1),
     "llama.cpp": EngineNames(_LLAMA_CPP, enabled_by="--metrics"),
     "phasegate-simulator": EngineNames(_SIMULATOR, tokenised_inside=True, probed=False),
 }

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from time import sleep
 
 from phasegate.engines.ask import AskError, ask_text, root_of
 from phasegate.engines.metrics.names import ENGINES, EngineNames, Name
@@ -60,6 +61,7 @@ class MetricsDoor:
                 "pip install 'phasegate[metrics]'"
             )
         if self._closed is None:
+            sleep(self.names.settle)
             try:
                 return Page(read_page(ask_text(self._url, api_key=self._api_key, seconds=SECONDS), self.names))
             except AskError as error:
