@@ -22,6 +22,7 @@ from phasegate.engines.simulator.process import SimulatorProcess
 from phasegate.engines.simulator.truth import Truth, read_log
 from phasegate.load.closed import run_closed
 from phasegate.load.driving import LoadResult, OnDone
+from phasegate.load.health import no_garbage_collection
 from phasegate.load.request import Request
 from phasegate.load.target import Target
 from phasegate.stats.percentile import nearest_rank
@@ -132,15 +133,16 @@ def _measure_levels(
         _keep_off_the_client(process.pid)
         target = Target(f"{process.address}/v1", "simulated", transport=transport, timeout=30.0, idle_timeout=10.0)
         found = {}
-        for level in levels:
-            sent = _requests(requests if requests is not None else max(WAVES * level, LEAST_REQUESTS))
-            told = watcher(level, sent) if watcher is not None else None
-            result = drive(target, sent, max_concurrency=level, on_done=told)
-            if result.interrupted:
-                raise KeyboardInterrupt
-            truths = read_log(process.ask("/log"))
-            process.ask("/log/reset", {})
-            found[level] = own_error_of(level, len(sent), _pairs(result, truths))
+        with no_garbage_collection():  # once for all levels
+            for level in levels:
+                sent = _requests(requests if requests is not None else max(WAVES * level, LEAST_REQUESTS))
+                told = watcher(level, sent) if watcher is not None else None
+                result = drive(target, sent, max_concurrency=level, on_done=told)
+                if result.interrupted:
+                    raise KeyboardInterrupt
+                truths = read_log(process.ask("/log"))
+                process.ask("/log/reset", {})
+                found[level] = own_error_of(level, len(sent), _pairs(result, truths))
         return found
     finally:
         process.stop()

@@ -339,3 +339,16 @@ def test_running_loops_are_told_to_use_the_client() -> None:
 
     with pytest.raises(RuntimeError, match="event loop"):
         asyncio.run(inside())
+
+
+def test_many_short_runs_share_one_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inside the block nothing is collected again, and the innermost end gives nothing back too early."""
+    collected: list[int] = []
+    monkeypatch.setattr(gc, "collect", lambda: collected.append(1))
+    with no_garbage_collection():
+        for _ in range(3):
+            with no_garbage_collection():
+                assert not gc.isenabled()
+            assert not gc.isenabled()
+    assert len(collected) == 1
+    assert gc.isenabled()
