@@ -23,12 +23,13 @@ from phasegate.load.driving import LoadResult, OnDone
 from phasegate.load.health import ClientHealth
 from phasegate.load.load_check import load_problem
 from phasegate.load.mix import Mix, plan_mixed
-from phasegate.load.open_loop import run_open
 from phasegate.load.pacing import Rate, poisson
 from phasegate.load.proxy import applies_to
 from phasegate.load.request import Request
 from phasegate.load.shapes import Shape
 from phasegate.load.watcher import LoadWatcher, Say
+from phasegate.load.workers.driver import Driver, OneProcess, calibrate_driver, notes_of
+from phasegate.load.workers.job import Job
 from phasegate.load_plan import LevelPlan
 from phasegate.load_run import Collision, LevelRun, Pieces, Round
 from phasegate.metric import Undefined, time_to_first_token
@@ -57,6 +58,7 @@ class LoadLab:
         searched: levels of `find_limit` that were measured only for it.
         rates: levels of `find_rate`, by requests a second.
         found: what the searches found.
+        driver: who sends levels and rates: this process, or several workers.
     """
 
     lab: Lab
@@ -67,6 +69,7 @@ class LoadLab:
     searched: dict[int, LevelRun] = field(default_factory=dict)
     rates: dict[float, LevelRun] = field(default_factory=dict)
     found: list[Limit] = field(default_factory=list)
+    driver: Driver = field(default_factory=OneProcess)
     _blocks: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     _workload_of: dict[str, str] = field(default_factory=dict)
     _warm: bool = False
@@ -111,9 +114,15 @@ class LoadLab:
                 return None
             return LoadWatcher(self.say, level, requests, doing="calibrating the client with")
 
-        self.lab.calibrations.measure(
-            levels, watcher=watcher, transport="httpx2" if proxied else target.transport
-        )  # fmt: skip
+        transport = "httpx2" if proxied else target.transport
+        calibrate_driver(self.driver, self.lab.calibrations, levels, watcher, transport)
+
+    def grown(self, result: LoadResult) -> bool:
+        """Whether the client was the limit and has more workers now, so that the load is to be measured again."""
+        said = self.driver.grow(result)
+        if said is not None and self.say is not None:
+            self.say(said)
+        return said is not None
 
     def level_run(self, level: float, result: LoadResult, asked: Shape) -> LevelRun:
         """What one round of load left behind, with what is known of the client at that concurrency.
@@ -129,8 +138,8 @@ class LoadLab:
             rounds=(Round(tuple(decode(one) for one in result.recordings)),),
             partial=result.partial,
             missed=load_problem(result, asked),
-            notes=result.health.warnings(),
-            client=ClientError(self.lab.calibrations.at(users), watched(result.health)),
+            notes=notes_of(self.driver, result),
+            client=ClientError(self.lab.calibrations.at(users, setup=self.driver.setup), watched(result.health)),
             workloads={
                 one.request_id: name
                 for one in result.recordings
@@ -144,7 +153,10 @@ class LoadLab:
         watcher = LoadWatcher(self.say, plan.level, requests) if self.say is not None else None
         view = self.lab.server_view
         counters = view.read()
-        result = run_closed(self.lab.target, requests, max_concurrency=plan.level, on_done=watcher)
+        result = self.driver.drive(Job(self.lab.target, tuple(requests), plan.level), on_done=watcher)
+        if self.grown(result):
+            self._visit(runs, workload, plan)
+            return
         run = self.level_run(plan.level, result, Shape(max_concurrency=plan.level))
         runs[plan.level] = _joined(runs.get(plan.level), replace(run, server=view.since(counters)))
         _refuse_partial(result, runs[plan.level])
@@ -265,10 +277,13 @@ class LoadLab:
         if self.say is not None:
             self.say(f"measuring {rate:.3g} requests/s: {count} requests in about {format_seconds(count / rate)}")
         shape = Shape(rate=Rate(rate, rate))
-        schedule = list(zip(poisson(Rate(rate, rate), count, rng), self.requests(workload, count), strict=True))
+        offsets, requests = poisson(Rate(rate, rate), count, rng), tuple(self.requests(workload, count))
         view = self.lab.server_view
         counters = view.read()
-        result = run_open(self.lab.target, schedule)
+        result = self.driver.drive(Job(self.lab.target, requests, None, offsets))
+        if self.grown(result):
+            self._arrive(workload, rate, count, rng)
+            return
         run = self.level_run(rate, result, shape)
         self.rates[rate] = replace(run, by_rate=True, server=view.since(counters))
         _refuse_partial(result, self.rates[rate])

@@ -21,6 +21,8 @@ from phasegate.gate.verdict import Verdict
 from phasegate.judged import Judged, NotJudged
 from phasegate.lab import Lab, MeasurementError
 from phasegate.load.mix import Mix, parse_mix
+from phasegate.load.workers.choice import OPTION, WorkersAsked, workers_asked
+from phasegate.load.workers.driver import driver_for
 from phasegate.load_lab import Asked, LoadLab
 from phasegate.load_plan import plan_levels, requests_wanted
 from phasegate.load_run import LevelRun, token_rates
@@ -69,6 +71,7 @@ class LoadOptions:
         max_stall: seconds, or None for `STALL_PREFILLS`.
         factor: what batching must reach, or None for the law's own.
         mix: what users ask for, where that is not the workload ``concurrency``; None where it is.
+        workers: which processes send the load.
     """
 
     levels: tuple[int, ...]
@@ -79,6 +82,7 @@ class LoadOptions:
     max_stall: float | None
     factor: float | None
     mix: Mix | None = None
+    workers: WorkersAsked = field(default_factory=WorkersAsked)
 
 
 def load_options(state: PerfState) -> LoadOptions:
@@ -102,6 +106,7 @@ def load_options(state: PerfState) -> LoadOptions:
         max_stall=None if stall is None else parse_duration(stall, source="--perf-max-stall"),
         factor=_factor(take("--perf-batching-factor")),
         mix=mix,
+        workers=workers_asked(take(OPTION)),
     )
 
 
@@ -185,7 +190,9 @@ class PytestLoad:
         """The load of a run on its lab; ends the item where the budget leaves no time for load."""
         if not state.with_load:
             raise NotJudged("ADVISORY", "--perf-budget leaves no time for load")
-        return cls(state, state.load_options, LoadLab(lab, state.say if state.watched else None))
+        options = state.load_options
+        load = LoadLab(lab, state.say if state.watched else None, driver=driver_for(options.workers))
+        return cls(state, options, load)
 
     def judge_objective(self, level: int, objective: Objective | None) -> None:
         """End the item of one objective at one level; without any objective it is measured and not judged."""

@@ -135,6 +135,12 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
         {"metavar": "TIME"},
     ),
     (
+        ("--perf-workers",),
+        "processes that send load: a number, auto (the default: one, and more where one proves too slow), ray for a "
+        "Ray cluster, or ray://host:port",
+        {"metavar": "N"},
+    ),
+    (
         ("--perf-max-stall",),
         "longest gap that a long prompt may cause in running streams, such as 200ms; "
         "default: twice the long prompt's own prefill",

@@ -21,8 +21,8 @@ from phasegate.load.load_check import load_line
 from phasegate.load.mix import Mix
 from phasegate.load.request import Request
 from phasegate.load.shapes import Shape, shape_from
-from phasegate.load.shapes_run import run_shape
 from phasegate.load.trace_prompts import trace_requests
+from phasegate.load.workers.job import shaped
 from phasegate.load_run import LevelRun
 from phasegate.prompt import CalibrationError
 from phasegate.pytest_load import NO_SLO, spoken_of
@@ -101,17 +101,22 @@ def asked_shape(config: Any) -> Shape:
     return shape
 
 
-def measure_shape(load: LoadLab, workload: Asked, shape: Shape) -> tuple[LevelRun, str]:
-    """Drive the shape once; the level joins ``load.rates``. A trace brings its own lengths, a rate the workload's."""
+def measure_shape(load: LoadLab, workload: Asked, shape: Shape, attempt: int = 0) -> tuple[LevelRun, str]:
+    """Drive the shape once; the level joins ``load.rates``. A trace brings its own lengths, a rate the workload's.
+
+    Where the client proves to be the limit and can take more workers, the shape is driven again, as a next attempt.
+    """
     lab = load.lab
     warmups = workload.warmups if shape.warmups is None else shape.warmups
     warm = load.requests(workload, warmups)
-    requests = _requests(load, workload, shape)
+    requests = _requests(load, workload, shape, attempt)
     if load.say is not None:
         load.say(f"measuring {len(requests)} requests: {shape.describe()}")
     if warm:
         run_closed(lab.target, warm, max_concurrency=1)
-    result = run_shape(lab.target, requests, shape, np.random.default_rng([lab.seed, *b"shape"]))
+    result = load.driver.drive(shaped(lab.target, requests, shape, np.random.default_rng([lab.seed, *b"shape"])))
+    if load.grown(result):
+        return measure_shape(load, workload, shape, attempt + 1)
     rate = result.requested_rate
     # Everything at once has no rate; then the level is how many that is.
     level = rate if rate is not None else float(len(requests))
@@ -120,13 +125,13 @@ def measure_shape(load: LoadLab, workload: Asked, shape: Shape) -> tuple[LevelRu
     return run, load_line(result, shape)
 
 
-def _requests(load: LoadLab, workload: Asked, shape: Shape) -> list[Request]:
+def _requests(load: LoadLab, workload: Asked, shape: Shape, attempt: int) -> list[Request]:
     if shape.trace is None:
         return load.requests(workload, shape.count or workload.requests)
     lab = load.lab
     endpoint = (None if isinstance(workload, Mix) else workload.endpoint) or lab.endpoint
     trace = replace(shape.trace, requests=shape.trace.requests[: shape.count])
     return trace_requests(
-        trace, lab.calibration(endpoint), lab.seed, lab.request,
+        trace, lab.calibration(endpoint), lab.seed + attempt, lab.request,
         endpoint=endpoint, length_is_forced=lab.profile.forces_length(endpoint),
     )  # fmt: skip

@@ -220,7 +220,9 @@ class PerfState:
         return pytest_exit_status(self.words, failed)
 
     def close(self) -> None:
-        """Stop the engine if it still runs; safe to call twice."""
+        """Stop the client's workers and the engine if they still run; safe to call twice."""
+        if self.load is not None:
+            self.load.load.driver.close()
         if self.lab is not None:
             self.lab.engine.stop()
 

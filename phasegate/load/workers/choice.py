@@ -49,11 +49,13 @@ def parse_workers(text: str | None, *, source: str = OPTION) -> WorkersAsked:
     return WorkersAsked(processes=int(word))
 
 
-def check_installed(asked: WorkersAsked, *, source: str = OPTION) -> None:
-    """Refuse Ray where it is not installed, before anything is measured.
+def workers_asked(text: str | None, *, source: str = OPTION) -> WorkersAsked:
+    """`parse_workers`, which also refuses Ray where it is not installed, before anything is measured.
 
     Raises:
         ValueError: one line with the remedy.
     """
+    asked = parse_workers(text, source=source)
     if asked.ray is not None and find_spec("ray") is None:
-        raise ValueError(f"{source} ray needs Ray, which is not installed; run: pip install 'phasegate[ray]'")
+        raise ValueError(f"{source} {text} needs Ray, which is not installed; run: pip install 'phasegate[ray]'")
+    return asked

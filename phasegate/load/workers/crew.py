@@ -24,6 +24,13 @@ class Crew(Protocol):
             WorkersError: that cannot be found out, since the cluster is not reached.
         """
 
+    def local(self) -> bool:
+        """Whether all workers run on this machine, and so reach a server on its loopback.
+
+        Raises:
+            WorkersError: as `room`.
+        """
+
     def prepare(self, count: int) -> None:
         """Have at least so many workers alive and greeted.
 

@@ -8,10 +8,11 @@ server's core, or that of whatever else runs there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from phasegate.load.driving import LoadResult, OnDone
+from phasegate.load.own_error import Calibrations, Watcher
 from phasegate.load.request import Request
 from phasegate.load.target import Target
 from phasegate.load.workers.choice import OPTION, WorkersAsked
@@ -39,6 +40,9 @@ class Driver(Protocol):
             WorkersError: workers cannot be had; one line with the remedy.
         """
 
+    def local(self) -> bool:
+        """Whether everything that sends runs on this machine."""
+
     def grow(self, result: LoadResult) -> str | None:
         """Take more workers where the result shows that the client was the limit.
 
@@ -63,6 +67,10 @@ class OneProcess:
     ) -> LoadResult:  # fmt: skip
         """As `run_closed` and `run_open`."""
         return do(job, on_done=on_done, stop=stop)
+
+    def local(self) -> bool:
+        """Yes."""
+        return True
 
     def grow(self, result: LoadResult) -> str | None:
         """Never."""
@@ -102,12 +110,14 @@ class Several:
         """As `run_closed` and `run_open`, from several workers at one time."""
         workers = self.workers
         if job.offsets is None:
-            shares = divide_closed(
-                len(job.requests), 1 if job.max_concurrency is None else job.max_concurrency, workers
-            )
+            shares = divide_closed(len(job.requests), job.users, workers)
         else:
             shares = divide_open(job.offsets, job.max_concurrency, workers)
         return conduct(self._crew, job, shares, on_done=on_done, stop=stop)
+
+    def local(self) -> bool:
+        """Whether the crew is."""
+        return self._crew.local()
 
     def grow(self, result: LoadResult) -> str | None:
         """Never: the number was chosen."""
@@ -148,6 +158,10 @@ class Auto:
         """As `run_closed` and `run_open`, from as many workers as have proved necessary so far."""
         return self._driver.drive(job, on_done=on_done, stop=stop)
 
+    def local(self) -> bool:
+        """Yes."""
+        return True
+
     def grow(self, result: LoadResult) -> str | None:
         """Twice as many workers, at most one for each core but one, where the client was the limit."""
         before = self.workers
@@ -160,9 +174,8 @@ class Auto:
     def remark(self, result: LoadResult) -> str | None:
         """How the workers did, or why there are no more of them."""
         if result.health.at_its_limit and self.workers >= self._most:
-            cores = "1 core" if self._cores == 1 else f"{self._cores} cores"
             return (
-                f"{OPTION} auto stays at {self.workers} on {cores}, since one is left to everything else; give the "
+                f"{OPTION} auto stays at {self.workers} on {_counted(self._cores, 'core')}, since one is left to everything else; give the "
                 "client more cores, or name a number of workers"
             )
         return worker_remark(result)
@@ -178,22 +191,34 @@ def worker_remark(result: LoadResult) -> str | None:
         return None
     lags = " / ".join("-" if one.health is None else f"{one.health.loop_lag_p99 * 1e3:.1f}" for one in result.workers)
     shares = " / ".join("-" if one.health is None else f"{one.health.cpu_share:.0%}" for one in result.workers)
-    hosts = len({one.host for one in result.workers})
-    return (
-        f"sent by {len(result.workers)} workers on {hosts} {'machine' if hosts == 1 else 'machines'}: "
-        f"event loops late by {lags} ms (p99), {shares} of a core used"
+    many, hosts = (
+        _counted(len(result.workers), "worker"),
+        _counted(len({one.host for one in result.workers}), "machine"),
     )
+    return f"sent by {many} on {hosts}: event loops late by {lags} ms (p99), {shares} of a core used"
 
 
-def closed_by(driver: Driver) -> Callable[..., LoadResult]:
-    """`run_closed`, as this driver does it."""
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def calibrate_driver(
+    driver: Driver, calibrations: Calibrations, levels: Iterable[int], watcher: Watcher | None, transport: str
+) -> None:
+    """Measure the own error of who sends at present, as `Calibrations.measure` does.
+
+    The server of known timing is on this machine's loopback; workers elsewhere do not reach it, and stay uncalibrated.
+    """
 
     def closed(
         target: Target, requests: Sequence[Request], *, max_concurrency: int, on_done: OnDone | None = None
-    ) -> LoadResult:  # fmt: skip
+    ) -> LoadResult:
         return driver.drive(Job(target, tuple(requests), max_concurrency), on_done=on_done)
 
-    return closed
+    if driver.local():
+        calibrations.measure(levels, setup=driver.setup, drive=closed, watcher=watcher, transport=transport)
+    else:
+        calibrations.failed = "its workers run on other machines, which the server of known timing here does not serve"
 
 
 def notes_of(driver: Driver, result: LoadResult) -> tuple[str, ...]:

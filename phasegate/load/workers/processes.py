@@ -46,6 +46,10 @@ class ProcessCrew:
         """One for each core that this process may run on."""
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
+    def local(self) -> bool:
+        """Always."""
+        return True
+
     def prepare(self, count: int) -> None:
         """Have at least so many workers alive and greeted.
 

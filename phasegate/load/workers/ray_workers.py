@@ -13,6 +13,7 @@ the worker's place in the merged window, never a latency: both ends of every lat
 from __future__ import annotations
 
 import contextlib
+import platform
 import queue
 import threading
 from importlib import import_module
@@ -20,7 +21,6 @@ from time import monotonic
 from typing import Any
 
 from phasegate import __version__
-from phasegate.load.workers.choice import WorkersAsked, check_installed
 from phasegate.load.workers.crew import WorkersError
 from phasegate.load.workers.cue import WorkerCue
 from phasegate.load.workers.job import Job
@@ -85,13 +85,12 @@ class RayCrew:
     that ``ray start`` began on this machine), and starts one on this machine where there is none.
 
     Raises:
-        ValueError: Ray is not installed.
+        ImportError: Ray is not installed; `choice.workers_asked` says so before.
     """
 
     kind = "Ray workers"
 
     def __init__(self, address: str = "") -> None:
-        check_installed(WorkersAsked(ray=address))
         self._ray: Any = import_module("ray")
         self._address = address
         self._joined = False
@@ -120,6 +119,11 @@ class RayCrew:
                 f"Ray cannot be reached at {where} ({type(error).__name__}: {_first_line(error)}); start it with "
                 "ray start --head, and see that its version is this one's"
             ) from None
+
+    def local(self) -> bool:
+        """Whether the cluster is this machine alone."""
+        self._join()
+        return {node["NodeManagerHostname"] for node in self._ray.nodes() if node["Alive"]} <= {platform.node()}
 
     def prepare(self, count: int) -> None:
         """Have at least so many actors alive and greeted.

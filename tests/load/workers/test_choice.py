@@ -2,7 +2,7 @@
 
 import pytest
 
-from phasegate.load.workers.choice import WorkersAsked, parse_workers
+from phasegate.load.workers.choice import WorkersAsked, parse_workers, workers_asked
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,10 @@ def test_everything_else_is_refused_with_its_value_and_what_would_be_right(text:
 def test_an_address_without_a_host_is_refused() -> None:
     with pytest.raises(ValueError, match="names no host"):
         parse_workers("ray://")
+
+
+def test_ray_that_is_not_installed_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("phasegate.load.workers.choice.find_spec", lambda _name: None)
+    with pytest.raises(ValueError, match=r"--perf-workers ray needs Ray, .* run: pip install 'phasegate\[ray\]'"):
+        workers_asked("ray")
+    assert workers_asked("3") == WorkersAsked(processes=3)

@@ -34,6 +34,10 @@ class ThreadCrew:
         """Any number."""
         return 8
 
+    def local(self) -> bool:
+        """Yes."""
+        return True
+
     def prepare(self, count: int) -> None:
         """So many workers."""
         self.prepared.append(count)
