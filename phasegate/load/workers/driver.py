@@ -174,8 +174,9 @@ class Auto:
     def remark(self, result: LoadResult) -> str | None:
         """How the workers did, or why there are no more of them."""
         if result.health.at_its_limit and self.workers >= self._most:
+            cores = _counted(self._cores, "core")
             return (
-                f"{OPTION} auto stays at {self.workers} on {_counted(self._cores, 'core')}, since one is left to everything else; give the "
+                f"{OPTION} auto stays at {self.workers} on {cores}, since one is left to everything else; give the "
                 "client more cores, or name a number of workers"
             )
         return worker_remark(result)
