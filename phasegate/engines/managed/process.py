@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from phasegate.engines.managed.guard import GRACE
+from phasegate.engines.profile import profiles
 
 LAST_LINES = 3
 """How many lines of the log an error quotes, and"""
@@ -24,8 +25,10 @@ LAST_CHARACTERS = 600
 _OWN_PYTHON = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 """Variables of this Python that would lead another environment's astray."""
 
-_SECRETS = ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "ANTHROPIC_API_KEY")
-"""Keys of servers elsewhere; a local engine has no use for them."""
+
+def _keys() -> set[str]:
+    """Variables with keys of servers elsewhere; a local engine has no use for them."""
+    return {"OPENAI_API_KEY", *(name for profile in profiles() for name in profile.key_env)}
 
 
 def free_port() -> int:
@@ -52,7 +55,7 @@ class ServerProcess:
         self._log_start = log_path.stat().st_size if log_path.exists() else 0
         order = {
             "command": list(command),
-            "environment": {**dict.fromkeys((*_OWN_PYTHON, *_SECRETS)), **environment},
+            "environment": {**dict.fromkeys((*_OWN_PYTHON, *_keys())), **environment},
             "cores": list(cores),
             "parent": os.getpid(),
         }
