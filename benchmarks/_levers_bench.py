@@ -46,7 +46,7 @@ class Lever:
     before: str
     after: str
     visit: Callable[[Lab, int], Values]
-    blocks: int = 8
+    blocks: int = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +189,11 @@ def _send(lab: Lab, requests: Sequence[Request], users: int = 1) -> list[Timelin
 LEVERS: tuple[Lever, ...] = (
     Lever("weights f32 -> f16", "weights=f32", "weights=f16", alone(256, 24)),
     Lever("weights f16 -> q8_0", "weights=f16", "weights=q8_0", alone(256, 24)),
-    Lever("flash attention off -> on", "flash_attn=off", "flash_attn=on", alone(1024, 24), blocks=6),
+    Lever("flash attention off -> on", "flash_attn=off", "flash_attn=on", alone(1024, 24), blocks=5),
     Lever("prompt pieces (n_ubatch) 512 -> 128", "n_ubatch=512", "n_ubatch=128", alone(512, 16)),
     Lever("prompt pieces (n_ubatch) 512 -> 32", "n_ubatch=512", "n_ubatch=32", alone(512, 16)),
-    Lever("slots 1 -> 4", "n_parallel=1", "n_parallel=4", together(16, 64, 12), blocks=5),
-    Lever("slots 1 -> 16", "n_parallel=1", "n_parallel=16", together(16, 64, 12), blocks=5),
+    Lever("slots 1 -> 4", "n_parallel=1", "n_parallel=4", together(16, 64, 12), blocks=4),
+    Lever("slots 1 -> 16", "n_parallel=1", "n_parallel=16", together(16, 64, 12), blocks=4),
     Lever("prefix cache off -> on", "cache_prompt=false", "cache_prompt=true", second_call(512)),
     Lever("draft model off -> on (3 guesses)", "", "draft_tokens=3", alone(64, 48)),
     Lever("draft accepted -> rejected", "draft_tokens=3", "draft_tokens=3 draft_yield=1", alone(64, 24, 1), blocks=5),

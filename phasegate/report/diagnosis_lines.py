@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from phasegate.gate.diagnose import Diagnosis, Explanation
+from phasegate.gate.diagnose import RULES, Diagnosis, Explanation
+from phasegate.gate.diagnose.remedies import REMEDIES
 from phasegate.gate.levers import Lever, lever_line
 from phasegate.report.gate_lines import WORD_WIDTH, Line
 from phasegate.units import format_seconds
@@ -64,6 +65,15 @@ def _time(one: Explanation) -> str:
 def lever_words(lever: Lever) -> str:
     """A lever with its limit."""
     return f"{lever.name} ({lever.cannot})"
+
+
+def rules_table() -> list[str]:
+    """Every rule as a row of a Markdown table, in the order in which they look."""
+    lines = ["| rule | it looks for | phase | it needs | first lever |", "|---|---|---|---|---|"]
+    for rule in RULES:
+        lever = REMEDIES[rule.remedy][0].name
+        lines.append(f"| `{rule.name}` | {rule.sign} | {rule.phase} | {rule.needs} | {lever} |")
+    return lines
 
 
 def diagnosis_record(diagnosis: Diagnosis) -> dict[str, Any]:

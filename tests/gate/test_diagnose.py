@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -22,8 +23,10 @@ from phasegate.gate.diagnose import (
     diagnose,
 )
 from phasegate.gate.diagnose.explanation import PHASES
+from phasegate.gate.diagnose.remedies import REMEDIES
 from phasegate.gate.diagnose.situation import prefill_line
 from phasegate.gate.diagnose.thresholds import START_LIMIT, STREAM_LIMIT
+from phasegate.report.diagnosis_lines import rules_table
 
 SHORT = Ask("short", 64, 32, ttft=0.03, tpot=0.005, total=0.185, usual_gap=0.005, second_gap=0.005)
 LONG = Ask("long", 3000, 32, ttft=1.5, tpot=0.005, total=1.655, usual_gap=0.005, second_gap=0.005)
@@ -221,3 +224,16 @@ def test_a_broken_rule_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None
     """With the limits out of reach the planted slow start is not found: the tests above can fail."""
     monkeypatch.setattr("phasegate.gate.diagnose.rules_alone.START_LIMIT", 100.0)
     assert rules_of(PLANTED["slow-start"][0]) == []
+
+
+def test_the_page_of_the_diagnosis_has_the_rules_in_the_codes_words() -> None:
+    """The table is the one that the code writes."""
+    page = Path(__file__).parents[2] / "docs" / "explanation" / "diagnosis.md"
+    assert "\n".join(rules_table()) in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_gives_the_levers_that_the_table_names(rule: Rule) -> None:
+    """The first lever of its finding is the first of its remedy."""
+    first = diagnose(*PLANTED[rule.name]).found[0]
+    assert first.levers[0] == REMEDIES[rule.remedy][0]

@@ -87,6 +87,7 @@ class Rule:
         sign: what it looks at, in one sentence, with its thresholds.
         phase: where it puts the time.
         needs: what must have been measured.
+        remedy: its levers, a key of `remedies.REMEDIES`.
         look: the rule itself.
     """
 
@@ -94,4 +95,5 @@ class Rule:
     sign: str
     phase: str
     needs: str
+    remedy: str
     look: Callable[[Case], Explanation | None]

@@ -34,6 +34,7 @@ CLIENT_OR_HOST = Rule(
     "the client's own clock shows it late, or the engine's host was disturbed",
     NEITHER,
     "the client's health, which every run watches; the host's where it is this one",
+    "client",
     doubtful,
 )
 

@@ -255,6 +255,7 @@ UNCACHED = Rule(
     f"a second call with the same beginning saves less than {format_percent(CACHE_SAVING_MIN, digits=0)} of TTFT",
     "prefill",
     "two calls that share a beginning",
+    "cache",
     uncached_prefix,
 )
 REASONING = Rule(
@@ -263,6 +264,7 @@ REASONING = Rule(
     f"{format_percent(REASONING_SHARE, digits=0)} of it is reasoning",
     "decode",
     "TTFT and the first answer token, or the server's count of reasoning tokens",
+    "reasoning",
     long_reasoning,
 )
 FAR_AWAY = Rule(
@@ -271,6 +273,7 @@ FAR_AWAY = Rule(
     f"{format_percent(MATERIAL_SHARE, digits=0)} of it",
     "network",
     "the server's own prefill time, or several prompt lengths",
+    "network",
     fixed_start,
 )
 SLOW_START = Rule(
@@ -278,6 +281,7 @@ SLOW_START = Rule(
     f"TTFT is over its limit (an objective, else {format_seconds(START_LIMIT)}) after the causes above are taken off",
     "prefill",
     "TTFT; the server's prefill time or several prompt lengths exclude other causes",
+    "prefill",
     slow_start,
 )
 IDLE_DRAFTS = Rule(
@@ -285,6 +289,7 @@ IDLE_DRAFTS = Rule(
     f"less than {format_percent(LEAST_ACCEPTANCE, digits=0)} of the guessed tokens are accepted",
     "decode",
     "the server's counts of guessed and accepted tokens",
+    "speculation",
     idle_drafts,
 )
 HAND_OFF = Rule(
@@ -292,6 +297,7 @@ HAND_OFF = Rule(
     f"the gap before the second token is at least {HANDOFF_GAPS:g} usual gaps",
     "hand-off",
     "gaps between tokens",
+    "handoff",
     hand_off,
 )
 SLOW_STREAM = Rule(
@@ -299,5 +305,6 @@ SLOW_STREAM = Rule(
     f"TPOT is over its limit (an objective, else {format_seconds(STREAM_LIMIT)}) after the causes above are taken off",
     "decode",
     "TPOT; the share of the memory bandwidth excludes other causes",
+    "decode",
     slow_stream,
 )

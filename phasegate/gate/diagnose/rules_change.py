@@ -261,6 +261,7 @@ HOP_ADDED = Rule(
     "prefill",
     "network",
     "both sittings: the server's prefill time, or several prompt lengths",
+    "network",
     hop_added,
 )
 CACHE_RESET = Rule(
@@ -269,6 +270,7 @@ CACHE_RESET = Rule(
     "prompt or more), do not now, and later ones do again",
     "prefill",
     "both sittings: traffic with shared beginnings",
+    "reset",
     cache_reset,
 )
 CACHE_LOST = Rule(
@@ -276,6 +278,7 @@ CACHE_LOST = Rule(
     "later requests of shared beginnings got slower and no longer come from the cache",
     "prefill",
     "both sittings: traffic with shared beginnings",
+    "cache",
     cache_lost,
 )
 PREFILL_SLOWER = Rule(
@@ -283,6 +286,7 @@ PREFILL_SLOWER = Rule(
     f"TTFT grew by {format_percent(CHANGED, digits=0)} or more, and the way to the server does not explain it",
     "prefill",
     "both sittings: TTFT",
+    "prefill",
     prefill_slower,
 )
 DRAFTS_REJECTED = Rule(
@@ -291,6 +295,7 @@ DRAFTS_REJECTED = Rule(
     f"{format_percent(MATERIAL_SHARE, digits=0)} or below {format_percent(LEAST_ACCEPTANCE, digits=0)}",
     "decode",
     "both sittings: when tokens left, or the server's counts of guessed and accepted tokens",
+    "speculation",
     drafts_rejected,
 )
 DECODE_SLOWER = Rule(
@@ -298,6 +303,7 @@ DECODE_SLOWER = Rule(
     f"TPOT grew by {format_percent(CHANGED, digits=0)} or more, and drafts do not explain it",
     "decode",
     "both sittings: TPOT",
+    "decode",
     decode_slower,
 )
 COMPUTE_IN_VAIN = Rule(
@@ -307,5 +313,6 @@ COMPUTE_IN_VAIN = Rule(
     "request",
     "decode",
     "both sittings: several prompt lengths and TPOT",
+    "bandwidth",
     compute_spent_in_vain,
 )

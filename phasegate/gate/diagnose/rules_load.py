@@ -162,6 +162,7 @@ STALLED = Rule(
     f"{STALL_GAPS:g} usual gaps",
     "prefill",
     "a long prompt sent among running streams",
+    "stalls",
     stalled_streams,
 )
 NO_BATCHING = Rule(
@@ -170,6 +171,7 @@ NO_BATCHING = Rule(
     f"{ROOM_TO_SHARE:g} times its TTFT",
     "throughput",
     "two levels of load or more",
+    "batching",
     no_batching,
 )
 QUEUEING = Rule(
@@ -178,5 +180,6 @@ QUEUEING = Rule(
     f"{format_percent(WAITING_SHARE, digits=0)} of what was added is waiting for a turn, and a fifth of the request",
     "queueing",
     "two levels of load or more; the server's queue or prefill time excludes other causes",
+    "queueing",
     queueing,
 )
