@@ -19,14 +19,17 @@ from phasegate.engines.host_probe import HostWatch, watch_host
 from phasegate.engines.identity import ClientIdentity, ServerIdentity
 from phasegate.engines.metrics.page import MetricsDoor
 from phasegate.engines.profile import EngineProfile
-from phasegate.load.closed import LoadResult, run_closed
+from phasegate.load.driving import LoadResult
+from phasegate.load.health import no_garbage_collection
 from phasegate.load.own_error import Calibrations
+from phasegate.load.patience import Patience, run_patiently
 from phasegate.load.request import Request
 from phasegate.load.target import Target
 from phasegate.metric import metric_named
 from phasegate.prompt import Calibration, PromptWriter, calibrate, calibrate_known
 from phasegate.run import Measured, WorkloadRun, usable_value
 from phasegate.server_view import ServerView
+from phasegate.spending import OverspentError, Purse
 from phasegate.stats.counters import counted_together
 from phasegate.stats.first_token import Overheads
 from phasegate.timeline import Expected, Recording, Timeline
@@ -70,6 +73,8 @@ class Lab:
         sentinel: the lab of a frozen reference that is measured in every session, or None.
         watch: looks after the engine's host since this session began; None where the engine runs elsewhere.
         plan: how a budget of time was divided, in one sentence, for the report; None without a budget.
+        purse: the cap on tokens, shared by everything this run opens; None without one.
+        patience: waits where the server limits the rate.
         calibrations: the client's own error, as far as it was measured; shared by all sessions of a run.
     """
 
@@ -85,6 +90,8 @@ class Lab:
     sentinel: Lab | None = None
     watch: HostWatch | None = None
     plan: str | None = None
+    purse: Purse | None = None
+    patience: Patience = field(default_factory=Patience)
     calibrations: Calibrations = field(default_factory=Calibrations)
     runs: dict[str, WorkloadRun] = field(default_factory=dict)
     _calibrations: dict[str, Calibration] = field(default_factory=dict)
@@ -186,7 +193,8 @@ class Lab:
         if known is None:
             words = self.engine.words
             count = self._counter(endpoint)
-            known = calibrate_known(words, count) if words else calibrate(COMMON_WORDS, count)
+            with no_garbage_collection():  # once, and not before each of some dozen requests
+                known = calibrate_known(words, count) if words else calibrate(COMMON_WORDS, count)
             self._calibrations[endpoint] = known
         return known
 
@@ -240,13 +248,18 @@ class Lab:
     def send_one(self, prompt: str, expected: Expected, output_tokens: int) -> Timeline:
         """Send a single request outside any workload and understand the answer."""
         request = self.request(prompt, expected, output_tokens)
-        result = run_closed(self.target, [request], max_concurrency=1)
+        result = run_patiently(self.target, [request], self.patience)
         if result.partial:
             raise KeyboardInterrupt
         return decode(result.recordings[0])
 
     def request(self, prompt: str, expected: Expected, output_tokens: int) -> Request:
         """The request for a prompt, in the engine's dialect."""
+        if self.purse is not None:
+            try:
+                self.purse.take(prompt, expected.prompt_tokens, output_tokens)
+            except OverspentError as error:
+                raise MeasurementError(str(error)) from None
         body: dict[str, object] = dict(self.profile.request_extras(expected.endpoint, output_tokens))
         if expected.endpoint != "ollama":  # whose temperature is one of its options
             body["temperature"] = 0
@@ -277,7 +290,7 @@ class Lab:
         # Where nobody watches, nothing is decoded between requests.
         watched = report and self.progress is not no_progress
         watcher = _Watcher(self.progress, workload.name, len(plan)) if watched else None
-        result = run_closed(self.target, requests, max_concurrency=1, on_done=watcher)
+        result = run_patiently(self.target, requests, self.patience, on_done=watcher)
         lines = [decode(recording) for recording in result.recordings]
         # A stopped run has fewer recordings than the plan has requests.
         return result, [Measured(p, line) for p, line in zip(plan, lines, strict=False)]

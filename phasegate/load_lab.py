@@ -157,6 +157,7 @@ class LoadLab:
         if self.grown(result):
             self._visit(runs, workload, plan)
             return
+        self.lab.patience.rest(result.recordings)
         run = self.level_run(plan.level, result, Shape(max_concurrency=plan.level))
         runs[plan.level] = _joined(runs.get(plan.level), replace(run, server=view.since(counters)))
         _refuse_partial(result, runs[plan.level])

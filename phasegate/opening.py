@@ -23,6 +23,7 @@ from phasegate.engines.profile_book import FOLDER
 from phasegate.engines.simulator.config import SimulatorConfig, SimulatorConfigError
 from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.lab import Lab
+from phasegate.spending import Purse
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Opening:
         seed: of prompts and order.
         timeout, idle_timeout: seconds.
         own_engine: makes an engine of the user's own for the name in ``engine``, or gives None where it is not theirs.
+        purse: the cap on tokens of the whole run, or None.
     """
 
     base_url: str | None
@@ -62,6 +64,7 @@ class Opening:
     timeout: float = 120.0
     idle_timeout: float = 60.0
     own_engine: Callable[[], Engine | None] | None = None
+    purse: Purse | None = None
 
 
 def with_settings(opening: Opening, settings: str) -> Opening:
@@ -122,6 +125,7 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
             endpoint=opening.endpoint,
             requests=opening.requests,
             watch=watch_host(server),
+            purse=opening.purse,
         )
     finally:
         if own_cores is not None:

@@ -90,6 +90,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _check_shape(config)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """With ``--perf-dry-run``: say what the collected items would ask for, and run none of them."""
+    if not session.config.getoption("--perf-dry-run"):
+        return None
+    from phasegate.pytest_spending import dry_run_lines
+
+    print(*["", *dry_run_lines(_state(session.config))], sep="\n")
+    return True
+
+
 def _check_shape(config: pytest.Config) -> None:
     from phasegate.pytest_shape import asked_shape
 

@@ -47,7 +47,7 @@ def keep_to_budget(state: PerfState, lab: Lab) -> None:
     _seconds(lab, lengths[0], 0)  # the first request of a server is not like the others
     probes = [Probe(*one, _seconds(lab, one, number)) for number, one in enumerate(lengths, 1)]
     left = max(0.0, budget - (monotonic() - state.started))
-    plan = plan_budget(left, request_cost(*probes), _wanted(state))
+    plan = plan_budget(left, request_cost(*probes), wanted_of(state))
     _apply(plan, state)
     lab.plan = plan.reason
     state.say(plan.reason)
@@ -65,7 +65,7 @@ def _seconds(lab: Lab, lengths: tuple[int, int], number: int) -> float:
     return seconds
 
 
-def _wanted(state: PerfState) -> Wanted:
+def wanted_of(state: PerfState) -> Wanted:
     """What the collected items would measure."""
     measures = state.fixtures & {"perf_run", "perf_gate"}
     first, most = _sessions(state) if "perf_gate" in state.fixtures else (1, 1)

@@ -192,6 +192,16 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
         {"metavar": "HARDWARE"},
     ),
     (
+        ("--perf-dry-run",),
+        "say how many requests and tokens the run would ask for, and send nothing",
+        {"action": "store_true"},
+    ),
+    (
+        ("--perf-max-tokens-spent",),
+        "end the run before it asks for more tokens than this, prompts and answers together",
+        {"metavar": "N", "type": int},
+    ),
+    (
         ("--perf-save-sessions",),
         "folder that gets this run's sessions, judged or not, as pytest-benchmark JSON",
         {"metavar": "DIR"},

@@ -23,6 +23,7 @@ from phasegate.opening import Opening, check_engine, with_settings
 from phasegate.pytest_home import WORKLOADS, suite_home
 from phasegate.pytest_own import own_engine, register_metrics, with_own_workloads
 from phasegate.pytest_roofline import check_facts
+from phasegate.pytest_spending import purse_of
 from phasegate.strict_yaml import SettingsError
 from phasegate.units import parse_duration
 from phasegate.workload import Workload, load_workload
@@ -61,6 +62,7 @@ def opening_from(config: pytest.Config) -> Opening:
         engine_python=take("--perf-engine-python"),
         endpoint=take("--perf-endpoint"),
         own_engine=lambda: own_engine(config),
+        purse=purse_of(config),
         requests=requests,
         hardware=take("--perf-hardware"),
         # A new seed each run: prompts of an earlier run may still be in the server's cache.
@@ -152,6 +154,7 @@ class PerfState:
         try:
             with open_lab(self.opening, live.say) as lab:
                 self.lab = lab
+                lab.patience.say = live.say
                 if live.enabled:
                     lab.progress = live
                 self.say, self.watched = live.say, live.enabled

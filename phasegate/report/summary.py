@@ -104,6 +104,10 @@ def heading(lab: Lab) -> Iterator[str]:
     yield "tables   medians with 95 % intervals"
     if lab.plan is not None:
         yield f"plan     {lab.plan}"
+    if lab.purse is not None:
+        yield f"spent    at most {lab.purse.spent:,} of {lab.purse.limit:,} tokens"
+    if lab.patience.note is not None:
+        yield f"limit    {lab.patience.note}"
 
 
 def run_lines(run: WorkloadRun, width: int, *, colour: bool) -> list[str]:
