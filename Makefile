@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help perf test test-slow test-engines lint lint-workflows types unit format planted clean
+.PHONY: docs help perf test test-slow test-engines lint lint-workflows types unit format planted clean
 
 help:
 	@echo "make perf    measure the embedded engine phase by phase (starts it by itself)"
@@ -50,6 +50,10 @@ test-engines: $(STAMP)
 format: $(STAMP)
 	"$(BIN)/python" -m ruff check --fix .
 	"$(BIN)/python" -m ruff format .
+
+docs: $(STAMP)
+	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	"$(BIN)/python" -m mkdocs build --strict
 
 planted: $(STAMP)
 	"$(BIN)/python" -m benchmarks.planted $(PLANTED_ARGS)

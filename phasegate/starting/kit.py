@@ -19,7 +19,13 @@ CLONE = HERE.parents[1]
 OWN = HERE / "own"
 """Files written for newcomers only."""
 
-TREES = ("perf_tests/*.py", "fixtures/workloads/*.yaml", "fixtures/load/*.yaml", "fixtures/policy.yaml")
+TREES = (
+    "perf_tests/*.py",
+    "fixtures/workloads/*.yaml",
+    "fixtures/workloads/examples/*.yaml",
+    "fixtures/load/*.yaml",
+    "fixtures/policy.yaml",
+)
 WORKFLOW = ".github/workflows/perf-gate.yml"
 
 

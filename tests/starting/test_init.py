@@ -92,8 +92,8 @@ def test_every_file_of_the_suite_is_in_the_kit() -> None:
     """A file added to the suite and forgotten here would be missing in every new repository."""
     have = {str(one.path) for one in kit()}
     for folder, pattern in (("perf_tests", "*.py"), ("fixtures/workloads", "*"), ("fixtures/load", "*")):
-        for path in Path(folder).glob(pattern):
-            assert str(path) in have
+        for path in Path(folder).rglob(pattern):
+            assert path.is_dir() or str(path) in have
 
 
 def test_a_new_repository_without_pytest_settings_finds_its_files(tmp_path: Path, quick: QuickPytest) -> None:
