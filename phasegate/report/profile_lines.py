@@ -6,8 +6,8 @@ from phasegate.engines.identity import UNKNOWN, ServerIdentity
 from phasegate.engines.profile import EngineProfile
 
 
-def profile_words(profile: EngineProfile, server: ServerIdentity) -> str:
-    """The profile in use and what gave the engine away, in one line."""
+def profile_words(profile: EngineProfile, server: ServerIdentity, endpoint: str = "chat") -> str:
+    """The profile in use, what gave the engine away, and whether answers at the endpoint are of full length."""
     source = server.sources.get("engine")
     if profile.name == UNKNOWN:
         known = "nothing told what this server is" if server.engine == UNKNOWN else f"no profile fits {server.engine}"
@@ -16,10 +16,10 @@ def profile_words(profile: EngineProfile, server: ServerIdentity) -> str:
     version = server.sources.get("version")
     if version and version != source:
         told += f", its version from {version}"
-    return f"{profile.name}: {told}; {_length_words(profile)}"
+    return f"{profile.name}: {told}; {_length_words(profile, endpoint)}"
 
 
-def _length_words(profile: EngineProfile) -> str:
-    if not profile.force:
+def _length_words(profile: EngineProfile, endpoint: str) -> str:
+    if not profile.forces_length(endpoint):
         return "it cannot be made to answer at full length, so answers may end early and real counts are used"
     return f"full answers are forced with {', '.join(profile.force)}"

@@ -80,6 +80,14 @@ def test_a_server_is_talked_to_in_its_profile(doors: Mapping[str, Door], engine:
     assert all("x-api-key" not in knock.headers for knock in server.knocks)
 
 
+def test_an_endpoint_that_forces_nothing_is_said_to(tmp_path: Path) -> None:
+    """vLLM forces a length on chat and not on messages."""
+    with house(doors_of("vllm")) as server:
+        lab = opened(Opening(server.base_url, endpoint="messages", profiles=tmp_path))
+    words = profile_words(lab.profile, lab.server, lab.endpoint)
+    assert words.startswith("vllm: known from /v1/models; it cannot be made to answer at full length")
+
+
 def test_a_model_is_asked_for_by_its_short_name() -> None:
     """Ollama lists names with their tags."""
     listed = {"/v1/models": models("llama3:latest", "other:7b", owner="library")}
