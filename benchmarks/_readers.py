@@ -17,6 +17,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from time import monotonic
 
 import httpx2
@@ -25,9 +26,13 @@ from openai import AsyncOpenAI, DefaultAioHttpClient
 from phasegate.load import reactor
 from phasegate.load.client import Client
 from phasegate.load.closed import run_closed
+from phasegate.load.driving import LoadResult
 from phasegate.load.files import allow_open_files
 from phasegate.load.request import Request
 from phasegate.load.target import Target
+from phasegate.load.workers.driver import Several
+from phasegate.load.workers.job import Job
+from phasegate.load.workers.processes import ProcessCrew
 
 TOKEN_MARK = b'"content":"token '
 READ_SIZE = 32768
@@ -164,12 +169,35 @@ def _ours(url: str, count: int) -> Report:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     result = run_closed(target, requests, max_concurrency=count)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
+    return Report(_seen(result), result.health.cpu_seconds, grown * 1024)
+
+
+def _seen(result: LoadResult) -> list[Seen]:
     seen = []
     for recording in result.recordings:
         assert recording.sent is not None, recording.detail
         reads = [(read.at, read.data) for read in recording.reads]
         seen.append(Seen(recording.request_id, recording.sent, _tokens(reads)))
-    return Report(seen, result.health.cpu_seconds, grown * 1024)
+    return seen
+
+
+def _ours_in_processes(url: str, count: int, processes: int) -> Report:
+    """Our client over several worker processes; CPU and memory are theirs together."""
+    requests = tuple(Request(str(n), "chat", _body(str(n))) for n in range(count))
+    crew = ProcessCrew()
+    try:
+        crew.prepare(min(processes, count))
+        memory = _peak(crew)
+        result = Several(crew, processes).drive(Job(Target(url, "m", api_key="none"), requests, count))
+        return Report(_seen(result), result.health.cpu_seconds, _peak(crew) - memory)
+    finally:
+        crew.close()
+
+
+def _peak(crew: ProcessCrew) -> int:
+    """Peak memory in bytes of all workers together."""
+    pages = [Path(f"/proc/{pid}/status").read_text(encoding="ascii") for pid in crew.pids()]
+    return sum(int(line.split()[1]) * 1024 for page in pages for line in page.splitlines() if line.startswith("VmHWM"))
 
 
 def _ours_without_kernel_stamps(url: str, count: int) -> Report:
@@ -211,12 +239,17 @@ def main() -> None:
     parser.add_argument("reader", choices=READERS)
     parser.add_argument("--url", required=True)
     parser.add_argument("--count", type=int, required=True)
-    parser.add_argument("--core", type=int)
+    parser.add_argument("--processes", type=int, help="of our own client")
+    parser.add_argument("--core", type=int, nargs="+")
     options = parser.parse_args()
     if options.core is not None:
-        os.sched_setaffinity(0, {options.core})
+        os.sched_setaffinity(0, options.core)
     allow_open_files(options.count)
-    print(json.dumps(asdict(READERS[options.reader](options.url, options.count))))
+    if options.processes is not None:
+        report = _ours_in_processes(options.url, options.count, options.processes)
+    else:
+        report = READERS[options.reader](options.url, options.count)
+    print(json.dumps(asdict(report)))
 
 
 if __name__ == "__main__":

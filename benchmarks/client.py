@@ -17,6 +17,7 @@ chunks. Bare and ours have built their requests and opened their connections bef
 both inside, as they do for their users. Memory is the growth of the peak, by streams; 0 means that it fitted into
 what the imports had left free. Medians over the runs.
 
+``--processes 2 4`` adds our client in so many worker processes, which share all cores but the server's.
 ``--others`` adds the load tools of others, installed from the package index (`benchmarks._others`); ``--page`` writes
 `docs/explanation/client-benchmark.md`.
 """
@@ -31,7 +32,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -55,15 +56,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tokens", type=int, default=60, help="token chunks a stream")
     parser.add_argument("--pace", type=float, default=50.0, help="tokens a second of each stream (default: 50)")
     parser.add_argument("--readers", nargs="+", choices=READERS, default=list(READERS))
+    parser.add_argument("--processes", type=int, nargs="+", default=[], help="beside ours, ours in so many processes")
     parser.add_argument("--others", action="store_true", help="beside them vLLM bench, AIPerf and GuideLLM")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", type=Path, nargs="?", const=PAGE, help=f"write the page (default: {PAGE.name})")
     options = parser.parse_args(arguments)
     tools, trouble = _others.installed() if options.others else ({}, [])
-    readers = ["bare", *(name for name in options.readers if name != "bare"), *tools]
+    several = {f"ours x{count}": count for count in options.processes}
+    readers = ["bare", *(name for name in options.readers if name != "bare"), *several, *tools]
     table: list[Figures] = []
     for concurrency in options.concurrency:
-        plan = Plan(concurrency, options.runs, options.tokens, options.pace, tools)
+        plan = Plan(concurrency, options.runs, options.tokens, options.pace, tools, several)
         table += measure(readers, plan, trouble)
     if options.json:
         print(json.dumps([asdict(row) for row in table], indent=1))
@@ -83,6 +86,7 @@ class Plan:
         runs: of each reader.
         pace: tokens a second of each stream.
         tools: readers that are load tools of others.
+        processes: readers that are ours in several processes, and how many.
     """
 
     concurrency: int
@@ -90,6 +94,7 @@ class Plan:
     tokens: int
     pace: float
     tools: Mapping[str, Tool]
+    processes: Mapping[str, int] = field(default_factory=dict)
 
 
 def measure(readers: Sequence[str], plan: Plan, trouble: list[str]) -> list[Figures]:
@@ -156,7 +161,13 @@ def _one_run(reader: str, plan: Plan) -> dict[str, float]:
                 core=client_core,
                 fetch_log=lambda: _log(port),
             )
-        client = _python("benchmarks._readers", reader, "--url", url, "--count", plan.concurrency, core=client_core)
+        words: list[object] = ["--url", url, "--count", plan.concurrency]
+        if reader in plan.processes:
+            words = ["ours", *words, "--processes", plan.processes[reader]]
+            # Each process on a core of its own, where there are as many beside the server's.
+            client = _python("benchmarks._readers", *words, core=_cores_beside(server_core))
+        else:
+            client = _python("benchmarks._readers", reader, *words, core=client_core)
         output, _ = client.communicate(timeout=300)
         if client.returncode:
             raise SystemExit(f"the reader {reader} failed at concurrency {plan.concurrency}")
@@ -175,10 +186,14 @@ def _cores() -> tuple[int | None, int | None]:
     return (cores[0], cores[1]) if len(cores) > 1 else (None, None)
 
 
-def _python(module: str, *arguments: object, core: int | None) -> subprocess.Popen[str]:
+def _cores_beside(server: int | None) -> list[int] | None:
+    return None if server is None else sorted(os.sched_getaffinity(0) - {server})
+
+
+def _python(module: str, *arguments: object, core: int | list[int] | None) -> subprocess.Popen[str]:
     words = [sys.executable, "-m", module, *map(str, arguments)]
     if core is not None:
-        words += ["--core", str(core)]
+        words += ["--core", *map(str, core if isinstance(core, list) else [core])]
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
 
 

@@ -84,6 +84,10 @@ class ProcessCrew:
         """The process id of a worker; None for one that is gone."""
         return self._members[number][0].pid if number in self._members else None
 
+    def pids(self) -> list[int]:
+        """The process ids of all workers."""
+        return [process.pid for process, _ in self._members.values() if process.pid is not None]
+
     def tell(self, number: int, command: Command) -> None:
         """Send a command; one to a dead worker is lost."""
         if number in self._members:
