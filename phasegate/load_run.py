@@ -114,6 +114,11 @@ class Round:
         return self.output_tokens / self.window if self.window > 0 else 0.0
 
 
+def rounded(rate: float) -> str:
+    """A rate with three digits, and without an exponent: 2000 and not 2e+03."""
+    return f"{float(f'{rate:.3g}'):g}"
+
+
 def _tokens_of(line: Timeline) -> int:
     told, wanted = line.output_tokens or 0, line.expected.output_tokens
     return told if wanted is None else min(told, wanted)
@@ -158,7 +163,7 @@ class LevelRun:
     @property
     def name(self) -> str:
         """The level in words."""
-        return f"{self.level:.3g} requests/s" if self.by_rate else f"{self.level:g} at a time"
+        return f"{rounded(self.level)} requests/s" if self.by_rate else f"{self.level:g} at a time"
 
     def samples(self, metric: str) -> list[float]:
         """Values of a metric, one per request that ended well and has it (`value_of`)."""

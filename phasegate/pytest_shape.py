@@ -118,8 +118,8 @@ def measure_shape(load: LoadLab, workload: Asked, shape: Shape, attempt: int = 0
     if load.grown(result):
         return measure_shape(load, workload, shape, attempt + 1)
     rate = result.requested_rate
-    # Everything at once has no rate; then the level is how many that is.
-    level = rate if rate is not None else float(len(requests))
+    # Everything at once has no rate; then the level is how many that is, or how many of them are let in at a time.
+    level = rate if rate is not None else float(min(len(requests), shape.max_concurrency or len(requests)))
     run = replace(load.level_run(level, result, shape), by_rate=rate is not None, partial=result.interrupted)
     load.rates[level] = run
     return run, load_line(result, shape)

@@ -40,7 +40,7 @@ def load_problem(
         or _client_too_slow(result)
         or (
             _off_schedule(result, asked, delay_limit, prefix)
-            if result.scheduled
+            if result.scheduled and not asked.saturates
             else _too_few_at_once(result, asked, prefix)
         )
     )

@@ -51,6 +51,11 @@ class Shape:
         return self.rate is not None or self.trace is not None
 
     @property
+    def saturates(self) -> bool:
+        """Whether all requests are due at once and a cap lets in so many at a time: a closed loop in other words."""
+        return self.rate is not None and math.isinf(self.rate.first) and self.max_concurrency is not None
+
+    @property
     def users(self) -> int:
         """Requests in flight of a closed loop: what was asked for, or 1."""
         return 1 if self.max_concurrency is None else self.max_concurrency

@@ -15,7 +15,7 @@ from phasegate.gate.facts import facts_of
 from phasegate.gate.slo import Objective, wilson
 from phasegate.gate.slo_search import Limit
 from phasegate.gate.slo_share import Kept, attained
-from phasegate.load_run import Collision, LevelRun
+from phasegate.load_run import Collision, LevelRun, rounded
 from phasegate.report.table_text import render_table
 from phasegate.stats.percentile import PercentileInterval, needed_to_leave_maximum
 from phasegate.units import format_percent, format_seconds, format_span
@@ -57,7 +57,7 @@ def level_table(runs: Sequence[LevelRun], objectives: Sequence[Objective], width
         return lambda run: _show(run.percentile(metric, percent), interval=width >= WIDEST)
 
     columns: list[Column] = [
-        ("users", lambda run: f"{run.level:.3g}/s" if run.by_rate else f"{run.level:g}"),
+        ("users", lambda run: f"{rounded(run.level)}/s" if run.by_rate else f"{run.level:g}"),
         ("sent", lambda run: str(run.sent)),
         ("TTFT p50", shown("ttft", 50)),
         ("p95", shown("ttft", 95)),

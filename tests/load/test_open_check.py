@@ -1,6 +1,7 @@
 """Whether a run reached its load: a shortfall is one line with its numbers and a remedy, a good run is silent."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -114,3 +115,13 @@ def test_a_closed_loop_has_no_rate_to_reach() -> None:
     closed = dataclasses.replace(ran([0.5] * 8), scheduled=False, max_concurrency=4)
     assert closed.requested_rate is None
     assert load_problem(closed, CLOSED) is None
+
+
+def test_everything_at_once_through_so_many_places_is_a_closed_loop() -> None:
+    """As other tools spell it: nobody is late for a schedule, the places must have been taken."""
+    asked = Shape(rate=Rate.constant(math.inf), max_concurrency=4)
+    result = ran([number * 0.1 for number in range(50)], max_concurrency=4, peak_in_flight=4)
+    assert load_problem(result, asked) is None
+    said = load_problem(dataclasses.replace(result, peak_in_flight=3), asked)
+    assert said is not None
+    assert "3 requests were in flight at a time where 4 were asked for" in said

@@ -63,11 +63,21 @@ def test_a_rate_that_the_cap_prevents_is_an_invalid_run(
 ) -> None:
     """Exit status 1, one line, and the option of this command in it."""
     given = ("--base-url", server.base_url, "--model", "simulated", "--max-tokens", "60", "--requests", "12")
-    status, out, err = probe(capsys, *given, "--request-rate", "inf", "--max-concurrency", "1")
+    status, out, err = probe(capsys, *given, "--request-rate", "1000", "--max-concurrency", "1")
     assert status == 1
-    assert "INVALID_RUN: requests were sent up to" in err
+    assert "were sent where 1,000 requests/s were due" in err
     assert "raise --max-concurrency or lower --request-rate" in err
-    assert "open loop, all requests at once, at most 1 at a time" in out
+    assert "open loop, Poisson arrivals, 1000 requests/s, at most 1 at a time" in out
+
+
+def test_all_at_once_through_a_cap_is_a_closed_loop_and_valid(
+    capsys: pytest.CaptureFixture[str], server: SimulatorEngine
+) -> None:
+    """As other tools spell a closed loop."""
+    given = ("--base-url", server.base_url, "--model", "simulated", "--max-tokens", "60", "--requests", "12")
+    status, out, _ = probe(capsys, *given, "--request-rate", "inf", "--max-concurrency", "2")
+    assert status == 0
+    assert "open loop, all requests at once, at most 2 at a time" in out
 
 
 def test_a_trace_is_replayed_with_its_lengths_and_its_shared_blocks(
