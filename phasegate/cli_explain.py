@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from phasegate.gate.diagnose import Diagnosis
+    from phasegate.gate.diagnose import Diagnosis, Situation
+    from phasegate.gate.slo import Objective
     from phasegate.session import Session
 
 USAGE = 2
@@ -25,9 +26,9 @@ def add_parser(subparsers: Any) -> None:
         "explain",
         help="say which phase takes the time in a result, which lever helps, and what does not",
         description=(
-            "Explain RESULT: a session file, a folder of them, CSV with the columns session,workload,metric,value, or "
-            "a result file of vLLM bench serve, SGLang bench_serving, AIPerf or GuideLLM. With --before, also what "
-            "made it slower than that."
+            "Explain RESULT: a report of phasegate in JSON, a session file, a folder of them, CSV with the columns "
+            "session,workload,metric,value, or a result file of vLLM bench serve, SGLang bench_serving, AIPerf or "
+            "GuideLLM. With --before, also what made it slower than that."
         ),
     )
     parser.add_argument("result", metavar="RESULT", help="what was measured")
@@ -62,12 +63,38 @@ def explain(result: str, before: str | None = None, slo: tuple[str, ...] | list[
         ValueError: an objective cannot be read; one line.
     """
     from phasegate.gate.diagnose import diagnose
-    from phasegate.gate.diagnose.from_sessions import situation_of_sessions
     from phasegate.gate.slo import parse_objective
 
     objectives = [parse_objective(word, source="--slo") for word in " ".join(slo).split()]
-    now = situation_of_sessions(_sessions(result), objectives)
-    return diagnose(now, situation_of_sessions(_sessions(before), objectives) if before is not None else None)
+    now = _situation(result, objectives)
+    return diagnose(now, _situation(before, objectives) if before is not None else None)
+
+
+def _situation(path: str, objectives: list[Objective]) -> Situation:
+    """What the result at a path measured: a report of ours, or anything that ``compare`` reads."""
+    from phasegate.gate.diagnose.from_sessions import situation_of_sessions
+    from phasegate.report.document.codec import from_json
+    from phasegate.report.document_situation import situation_of_document
+
+    text = _report_text(Path(path))
+    if text is not None:
+        return situation_of_document(from_json(text, path), objectives)
+    return situation_of_sessions(_sessions(path), objectives)
+
+
+def _report_text(path: Path) -> str | None:
+    """The text of a report; None for every other kind of file."""
+    from phasegate.report.document.model import SCHEMA
+
+    if path.suffix != ".json" or not path.is_file():
+        return None
+    try:
+        text = path.read_text(encoding="utf-8")
+        document = json.loads(text)
+    except (OSError, ValueError, RecursionError):
+        return None  # The readers of other results say what is wrong with it.
+    name = SCHEMA.partition("/")[0]
+    return text if isinstance(document, dict) and str(document.get("schema", "")).startswith(f"{name}/") else None
 
 
 def _sessions(path: str) -> list[Session]:

@@ -291,8 +291,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         from phasegate.report.summary import write_summary
 
         write_summary(terminalreporter, state.lab, state.laws, state.gate, state.invalid, state.load)
-        write_roofline(terminalreporter, config, state.lab)
-        write_run_diagnosis(terminalreporter, state)
+        limits = write_roofline(terminalreporter, config, state.lab)
+        write_run_diagnosis(terminalreporter, state, limits)
 
 
 @pytest.hookimpl(trylast=True)

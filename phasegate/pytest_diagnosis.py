@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from phasegate.gate.diagnose import Diagnosis, Situation, diagnose
+from phasegate.gate.diagnose import Diagnosis, Machine, Situation, diagnose
 from phasegate.gate.diagnose.from_runs import situation_of
 from phasegate.gate.diagnose.from_sessions import situation_of_sessions
 from phasegate.gate.verdict import Verdict
 from phasegate.report.diagnosis_lines import write_diagnosis
 
 if TYPE_CHECKING:
+    from phasegate.gate.roofline_words import Roofline
     from phasegate.pytest_state import PerfState
 
 
-def write_run_diagnosis(terminal: Any, state: PerfState) -> None:
+def write_run_diagnosis(terminal: Any, state: PerfState, limits: Roofline | None = None) -> None:
     """Write the block, where anything was measured; nothing about figures that cannot be judged."""
     now = situation_of_run(state)
     if now is None or state.invalid:
         return
+    if limits is not None:
+        now = replace(now, machine=Machine(limits.mbu.value, limits.mfu.value))
     write_diagnosis(terminal, explain_run(state, now))
 
 

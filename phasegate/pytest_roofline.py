@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pytest
 
+    from phasegate.gate.roofline_words import Roofline
     from phasegate.lab import Lab
 
 
@@ -28,10 +29,10 @@ def check_facts(config: pytest.Config) -> None:
         device_of(hardware)
 
 
-def write_roofline(terminal: Any, config: pytest.Config, lab: Lab) -> None:
-    """The arithmetic, and the line that says which hardware would help; nothing where facts are missing."""
+def write_roofline(terminal: Any, config: pytest.Config, lab: Lab) -> Roofline | None:
+    """Write the arithmetic and the line that says which hardware would help, and return it; nothing without facts."""
     if not lab.runs:
-        return
+        return None
     from phasegate.engines.base import EngineError
     from phasegate.gate.roofline_words import arithmetic, verdict_line
     from phasegate.limits import lab_roofline
@@ -41,9 +42,10 @@ def write_roofline(terminal: Any, config: pytest.Config, lab: Lab) -> None:
     except (EngineError, ValueError) as error:
         terminal.section("the hardware's limit", sep="-")
         terminal.write_line(f"not known: {error}")
-        return
+        return None
     if found is None:
-        return
+        return None
     terminal.section("the hardware's limit", sep="-")
     for line in [*arithmetic(found), verdict_line(found)]:
         terminal.write_line(line)
+    return found

@@ -211,6 +211,15 @@ def test_a_bandwidth_bound_decode_says_what_a_faster_gpu_would_do() -> None:
     assert any("more FLOP/s" in text for text in first.will_not_help)
 
 
+def test_a_decode_below_the_bandwidths_limit_leaves_arithmetic_open() -> None:
+    """At 30 % nobody knows that more FLOP/s would not help, so it is not said."""
+    slow = with_asks(replace(SHORT, tpot=0.06, total=1.89))
+    first = diagnose(replace(slow, machine=Machine(bandwidth=0.3))).first
+    assert first is not None
+    assert first.confidence is Confidence.LIKELY
+    assert not any("more FLOP/s" in text for text in first.will_not_help)
+
+
 def test_the_line_of_ttft_gives_back_what_it_was_made_of() -> None:
     """A fixed part of 20 ms and 0.4 ms a token."""
     line = prefill_line([Ask("a", 100, ttft=0.06), Ask("b", 1000, ttft=0.42), Ask("c", 2000, ttft=0.82)])

@@ -14,6 +14,7 @@ import pytest
 
 from phasegate.gate.diagnose import Diagnosis, diagnose
 from tests.gate.situations import Plan, before_and_after_restart, measured
+from tests.load_runs import SPEED
 
 FAST_PREFILL: dict[str, Any] = {"prefill_tokens_per_second": 16_000.0, "attention_seconds_per_token_pair": 0.0}
 """A prefill that no one would call slow, where another cause is asked for."""
@@ -133,3 +134,11 @@ def test_the_healthy_twin_is_not_accused(name: str) -> None:
     """The same server without the planted cause: the rule is silent."""
     question = QUESTIONS[name]
     assert question.rule not in {one.rule for one in question.healthy().found}
+
+
+def test_a_hand_off_between_pools_is_seen_by_the_client() -> None:
+    """Prefill and decode on two servers: the pause after the first token is the hand-off, not a slow phase."""
+    first = diagnose(measured(Plan(prompts=(64,)), disaggregated=True, handoff_seconds=0.1)).first
+    assert first is not None
+    assert (first.rule, first.phase) == ("hand-off", "hand-off")
+    assert first.seconds == pytest.approx(0.1 / SPEED, rel=0.3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from phasegate.gate.slo import Objective
 from phasegate.load_run import Collision, LevelRun
 from phasegate.metric import Undefined, metric_named
 from phasegate.run import WorkloadRun
+from phasegate.stats.counters import ServerCounts
 from phasegate.stats.first_token import split_by_timings
 from phasegate.timeline import Timeline
 from phasegate.workload import Cell
@@ -74,8 +76,16 @@ def _asks(run: WorkloadRun) -> list[Ask]:
     for cell in run.workload.cells:
         lines = [line for line in run.timelines(cell) if line.status == "ok" and line.sample_valid]
         if cell.role in FIRST_ROLES and lines:
-            found.append(ask_of(cell.label, lines, cell.input_tokens))
+            found.append(_with_drafts(ask_of(cell.label, lines, cell.input_tokens), run.server))
     return found
+
+
+def _with_drafts(ask: Ask, server: ServerCounts | None) -> Ask:
+    """The counts of guesses from the server's own page, where its answers carry none."""
+    if server is None or ask.steps is None or ask.steps.drafted is not None or not server.grown.get("drafted_tokens"):
+        return ask
+    drafted, accepted = (round(server.grown.get(word, 0.0)) for word in ("drafted_tokens", "accepted_tokens"))
+    return replace(ask, steps=replace(ask.steps, drafted=drafted, accepted=accepted))
 
 
 def ask_of(name: str, lines: Sequence[Timeline], prompt_tokens: int | None = None) -> Ask:
@@ -131,9 +141,14 @@ def _level(run: LevelRun) -> Level:
         total=run.median("e2el"),
         token_rate=run.token_rate,
         usual_gap=run.median_gap(),
-        server_prefill=prefill,
-        server_queue=queue,
+        server_prefill=prefill if prefill is not None else _counted(run, "prefill"),
+        server_queue=queue if queue is not None else _counted(run, "queue"),
     )
+
+
+def _counted(run: LevelRun, word: str) -> float | None:
+    """Seconds a request by the server's own counters."""
+    return None if run.server is None else run.server.mean(word, run.sent)
 
 
 def _stall(collisions: Sequence[Collision]) -> Stall | None:

@@ -25,6 +25,8 @@ from phasegate.units import format_percent, format_rate, format_seconds
 
 START, STREAM = "start", "stream"
 
+AFTER_THE_FIRST = "prefix caching or shorter prompts: they end with the first token"
+
 
 def material(seconds: float, whole: float) -> bool:
     """Whether a part of some time is worth naming."""
@@ -242,7 +244,7 @@ def slow_stream(case: Case) -> Explanation | None:
     return Explanation(
         "slow-stream", "slow to stream", "each token reads all weights and the KV cache", "decode", rest, ask.name,
         tuple(evidence), Confidence.SURE if sure else Confidence.LIKELY, REMEDIES["decode"],
-        (MORE_COMPUTE, "prefix caching or shorter prompts: they end with the first token"), part=STREAM,
+        (*(() if bound is not None and not sure else (MORE_COMPUTE,)), AFTER_THE_FIRST), part=STREAM,
     )  # fmt: skip
 
 
