@@ -5,10 +5,11 @@ It is registered only where a report was asked for, so a run without one pays no
 
 from __future__ import annotations
 
+import importlib
 import os
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from time import monotonic
@@ -46,6 +47,8 @@ class ReportPlugin:
         self.document: Document | None = None
         for path in self._paths:
             check_path(path, OPTION)
+        # Now and not after an hour of measuring: what cannot be loaded must be said before.
+        importlib.import_module("phasegate.report.document.build")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count how each test ended, and keep what failed ones said."""
@@ -71,18 +74,32 @@ class ReportPlugin:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write every report; a report that cannot be written is said and changes no verdict."""
+        for path, problem in self._write(session):
+            self._said.append((f"no report: {problem}", False) if problem else (f"report: {path}", True))
+        if session.exitstatus == NOT_MEASURED and self._interrupted_early():
+            self._tell()
+
+    def _write(self, session: pytest.Session) -> Iterator[tuple[Path, str]]:
+        """Path and problem of each report; the problem is empty where it was written.
+
+        Whatever goes wrong here, also a fault of ours, must not take the verdict of a measured run with it.
+        """
         from phasegate.report.document.build import build
 
-        self.document = build(self._finished(session))
+        try:
+            self.document = build(self._finished(session))
+        except Exception as error:
+            yield self._paths[0], f"it could not be made, which is a fault of phasegate: {error!r}"
+            return
         for path in self._paths:
             try:
                 write_report(self.document, path)
             except ReportPathError as error:
-                self._said.append((f"no report: {error}", False))
+                yield path, str(error)
+            except Exception as error:
+                yield path, f"{path}: it could not be drawn, which is a fault of phasegate: {error!r}"
             else:
-                self._said.append((f"report: {path}", True))
-        if session.exitstatus == NOT_MEASURED and self._interrupted_early():
-            self._tell()
+                yield path, ""
 
     def _interrupted_early(self) -> bool:
         """pytest writes no summary for a run that ended with a status of ours."""

@@ -173,3 +173,23 @@ def test_what_cannot_be_shown_is_refused_in_one_line(
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"), [("document.build.build", "could not be made"), ("as_markdown.render_markdown", "be drawn")]
+)
+def test_a_fault_of_the_report_takes_no_verdict_with_it(
+    quick: QuickPytest, tmp_path: Path, broken: str, said: str
+) -> None:
+    module, _, name = broken.rpartition(".")
+    (tmp_path / "conftest.py").write_text(
+        f"import phasegate.report.{module} as module\n\n"
+        "def broken(*_):\n    raise RuntimeError('a fault')\n\n"
+        f"def pytest_runtest_setup(item):\n    module.{name} = broken\n"
+    )
+    (tmp_path / "test_it.py").write_text("def test_it():\n    pass\n")
+    done = quick.run("test_it.py", "-q", "--perf-report", tmp_path / "r.md", cwd=tmp_path)
+    assert done.status == 0, done.output
+    assert "no report: " in done.output
+    assert said in done.output
+    assert "a fault" in done.output
