@@ -108,6 +108,9 @@ def _table(rows: Sequence[ServerRow]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("ms", overflow="fold")
     shown = [(name, take) for name, take in columns if any(take(row) is not None for row in rows)]
+    if all(row.split.server == row.split.prefill for row in rows):
+        # llama.cpp: from the slot that took the request to the first token is the prefill.
+        shown = [(name, take) for name, take in shown if name != "server"]
     for name, _ in shown:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:

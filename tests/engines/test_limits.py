@@ -14,6 +14,7 @@ from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.lab import Lab
 from phasegate.limits import hardware_of, lab_roofline, measured_of
 from phasegate.load.target import Target
+from phasegate.pytest_roofline import check_facts
 from phasegate.run import Measured, WorkloadRun
 from phasegate.strict_yaml import SettingsError
 from phasegate.workload import parse_workload, plan_blocks
@@ -90,3 +91,25 @@ def test_given_hardware_goes_before_the_label(tmp_path: Path) -> None:
     assert given.flops is None
     with pytest.raises(SettingsError, match="no hardware 'B9000'"):
         hardware_of(lab, "B9000", "bf16")
+
+
+class Given:
+    """A pytest config of two options."""
+
+    def __init__(self, model: str | None, hardware: str | None) -> None:
+        self._options = {"--perf-model-facts": model, "--perf-hardware-facts": hardware}
+
+    def getoption(self, name: str) -> str | None:
+        return self._options[name]
+
+
+def test_a_wrong_fact_is_said_before_anything_is_measured(tmp_path: Path) -> None:
+    """A file that is not there, a name that nobody knows; what is right passes in silence."""
+    path = tmp_path / "model.yaml"
+    path.write_text(MODEL)
+    for model, hardware in ((None, None), (str(path), "H100"), (None, "measure")):
+        check_facts(Given(model, hardware))  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match="no model file"):
+        check_facts(Given("none.gguf", None))  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match="no hardware 'B9000'"):
+        check_facts(Given(None, "B9000"))  # type: ignore[arg-type]
