@@ -21,7 +21,7 @@ from phasegate.load.closed import run_closed
 from phasegate.load.collision import run_collision
 from phasegate.load.driving import LoadResult, OnDone
 from phasegate.load.health import ClientHealth
-from phasegate.load.load_check import load_problem
+from phasegate.load.load_check import load_problem, server_gone
 from phasegate.load.mix import Mix, plan_mixed
 from phasegate.load.pacing import Rate, poisson
 from phasegate.load.proxy import applies_to
@@ -298,7 +298,7 @@ def _refuse_partial(result: LoadResult, run: LevelRun) -> None:
     """Stop where the user stopped it, and where the server is gone."""
     if result.interrupted:
         raise KeyboardInterrupt
-    if result.partial:
+    if result.partial or server_gone(result):
         raise MeasurementError(f"{run.name}: {run.missed}")
 
 

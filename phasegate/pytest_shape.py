@@ -118,6 +118,8 @@ def measure_shape(load: LoadLab, workload: Asked, shape: Shape, attempt: int = 0
     if load.grown(result):
         return measure_shape(load, workload, shape, attempt + 1)
     rate = result.requested_rate
+    if shape.rate is not None and rate is not None and not shape.rate.is_ramp:
+        rate = shape.rate.last  # also where the run ended early, and the schedule's own first part had another
     # Everything at once has no rate; then the level is how many that is, or how many of them are let in at a time.
     level = rate if rate is not None else float(min(len(requests), shape.max_concurrency or len(requests)))
     run = replace(load.level_run(level, result, shape), by_rate=rate is not None, partial=result.interrupted)

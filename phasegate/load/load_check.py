@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from phasegate.load.driving import LoadResult
+from phasegate.load.driving import GONE_AFTER, LoadResult
 from phasegate.load.shapes import PYTEST_PREFIX, Shape
 from phasegate.stats.percentile import nearest_rank
+from phasegate.timeline import Ending
 from phasegate.units import format_percent, format_rate, format_seconds
 
 RATE_SHORTFALL = 0.05
@@ -53,6 +54,12 @@ def _ended_early(result: LoadResult) -> str | None:
             f"the server stopped taking connections; {done} of {planned} requests were begun: "
             "see its log, start it again and measure once more"
         )
+    if server_gone(result):
+        refused = sum(one.ending is Ending.CONNECT_FAILED for one in result.recordings)
+        return (
+            f"the server takes no connection any more, {refused} of {planned} requests found none: see its log, start "
+            "it again and measure once more"
+        )
     if result.partial:
         return f"the run was stopped after {done} of {planned} requests; let it run to its end"
     if not planned:
@@ -70,6 +77,20 @@ def _worker_lost(result: LoadResult) -> str | None:
         f"{names} died with {sum(worker.unreported for worker in dead)} of {len(result.recordings)} requests "
         "unreported, which count as failed; see what killed it (memory?), and measure again"
     )
+
+
+def server_gone(result: LoadResult) -> bool:
+    """Whether the server was gone at the end: noticed while it ran, or a closed loop that found only closed doors.
+
+    A closed loop takes its next request the moment a connection is refused, so a whole list may be over before the
+    time that tells a dead server from a busy one.
+    """
+    if result.server_gone:
+        return True
+    if result.scheduled or not result.recordings:
+        return False
+    last = sorted(result.recordings, key=lambda one: one.ended_at)[-GONE_AFTER:]
+    return all(one.ending is Ending.CONNECT_FAILED for one in last)
 
 
 def _client_too_slow(result: LoadResult) -> str | None:

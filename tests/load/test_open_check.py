@@ -125,3 +125,18 @@ def test_everything_at_once_through_so_many_places_is_a_closed_loop() -> None:
     said = load_problem(dataclasses.replace(result, peak_in_flight=3), asked)
     assert said is not None
     assert "3 requests were in flight at a time where 4 were asked for" in said
+
+
+@pytest.mark.parametrize("answered", [0, 5, 40])
+def test_a_closed_loop_that_ends_at_closed_doors_has_lost_its_server(answered: int) -> None:
+    """The rest of the list is over within milliseconds, long before anything could be called gone meanwhile."""
+    dead = dataclasses.replace(ran([0.0] * answered + [None] * 25), scheduled=False, max_concurrency=4)
+    said = load_problem(dataclasses.replace(dead, peak_in_flight=4 if answered else 0), CLOSED)
+    assert said is not None
+    assert f"takes no connection any more, 25 of {answered + 25} requests found none" in said
+
+
+def test_a_closed_loop_that_recovers_has_not() -> None:
+    """Refusals before good answers are the measurement."""
+    alive = dataclasses.replace(ran([None] * 25 + [0.0] * 4), scheduled=False, max_concurrency=4, peak_in_flight=4)
+    assert load_problem(alive, CLOSED) is None
