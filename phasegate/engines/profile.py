@@ -92,13 +92,11 @@ class EngineProfile:
     sources: tuple[str, ...] = ()
     note: str = ""
 
-    @property
-    def length_is_forced(self) -> bool:
-        """Whether answers are exactly as long as asked; else the model may stop early and real counts are used."""
-        return bool(self.force)
-
     def forces_length(self, endpoint: str) -> bool:
-        """Whether they are at this endpoint; Anthropic's and Ollama's own have no parameter that forces a length."""
+        """Whether answers are exactly as long as asked; else the model may stop early and real counts are used.
+
+        Anthropic's and Ollama's own endpoints have no parameter that forces a length.
+        """
         return bool(self.force) and endpoint in ("chat", "completions")
 
     def request_extras(self, endpoint: str, output_tokens: int) -> dict[str, Any]:
