@@ -49,8 +49,20 @@ def _missing(results: Mapping[str, Facts], recipes: Mapping[str, Recipe]) -> str
 def _installed(measured: Mapping[str, Facts], recipes: Mapping[str, Recipe]) -> str:
     lines = [
         "## How they were run\n",
-        row(["engine", "version", "disk", "installed in", "ready after", "suite took", "measured", "remarks"]),
-        row(["---", "---", "---:", "---:", "---:", "---:", "---", "---"]),
+        row(
+            [
+                "engine",
+                "version",
+                "disk",
+                "installed in",
+                "ready after",
+                "suite took",
+                "others used",
+                "measured",
+                "remarks",
+            ]
+        ),
+        row(["---", "---", "---:", "---:", "---:", "---:", "---:", "---", "---"]),
     ]
     for name, facts in measured.items():
         size, seconds = facts.get("install_bytes"), facts.get("install_seconds")
@@ -63,13 +75,23 @@ def _installed(measured: Mapping[str, Facts], recipes: Mapping[str, Recipe]) -> 
                     f"{seconds:.0f} s" if seconds else "-",
                     format_seconds(facts.get("start_seconds")),
                     f"{facts['seconds']:.0f} s",
+                    _cores(facts.get("foreign_cores")),
                     str(facts["when"]),
                     recipes[name].remark if name in recipes else "the default engine",
                 ]
             )
         )
     hosts = sorted({str(facts["host"]) for facts in measured.values()})
-    return "\n".join([*lines, "", *(f"Machine: {host}." for host in hosts), ""])
+    lines += [
+        "",
+        "*Others used* is what other processes of the machine took meanwhile. Above a quarter of a core, times are",
+    ]
+    lines += ["longer than on a quiet machine, and laws end INCONCLUSIVE more often.", ""]
+    return "\n".join([*lines, *(f"Machine: {host}." for host in hosts), ""])
+
+
+def _cores(used: float | None) -> str:
+    return "-" if used is None else f"{used:.2f} cores"
 
 
 def _figures(measured: Mapping[str, Facts]) -> str:
@@ -114,7 +136,7 @@ def _figures_row(name: str, facts: Facts) -> list[str]:
 
 def _batching(facts: Facts) -> str:
     """What the law of batching found: paired round by round, so not quite the ratio of the two rates."""
-    found = [law["effect"] for law in facts["laws"] if law["id"].startswith("test_batching")]
+    found = [law.get("effect") for law in facts["laws"] if law["id"].startswith("test_batching")]
     return f"{found[0]:.2f}x" if found and found[0] is not None else "-"
 
 

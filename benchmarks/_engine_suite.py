@@ -74,6 +74,7 @@ def facts_of(state: PerfState, lab: Lab) -> dict[str, Any]:
         "model": lab.server.model,
         "hardware": lab.server.hardware,
         "settings": dict(lab.server.settings),
+        "foreign_cores": lab.watch.report().foreign if lab.watch is not None else None,
         "start_seconds": getattr(lab.engine, "start_seconds", None),
         "token_sources": dict(Counter(str(line.token_source) for line in lines)),
         "answers_checked": checked,

@@ -44,14 +44,16 @@ def results_folder() -> Path:
     return cache_folder() / "engine-results"
 
 
-def suite_options(name: str) -> list[str]:
-    """The options of ``pytest perf_tests`` for an engine.
+def suite_options(name: str, requests: int | None = None) -> list[str]:
+    """The options of ``pytest perf_tests`` for an engine; a number of requests keeps the laws from asking for more.
 
     Raises:
         RunError: it is not installed.
     """
     options = ["--perf-engine", name, "--perf-workloads", str(WORKLOADS), "--perf-timeout", "300s"]
     options += ["--perf-concurrency", "1", "4"]
+    if requests is not None:
+        options += ["--perf-requests", str(requests)]
     if name == EMBEDDED:
         return options
     environment = known(name)
@@ -61,13 +63,13 @@ def suite_options(name: str) -> list[str]:
     return [*options, f"--perf-engine-args={ARGUMENTS[name]}"] if name in ARGUMENTS else options
 
 
-def run_suite(name: str) -> dict[str, Any]:
+def run_suite(name: str, requests: int | None = None) -> dict[str, Any]:
     """Run the suite on an engine and return its facts, which are kept as well.
 
     Raises:
         RunError: the engine is not installed, or the run ended without any facts.
     """
-    options = suite_options(name)
+    options = suite_options(name, requests)
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "facts.json"
         order = json.dumps({"engine": name, "options": options, "result": str(result)})
@@ -101,6 +103,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the named engines, write the page, and say how it went."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.engine_runs", description=__doc__.splitlines()[0])
     parser.add_argument("engines", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; default: all")
+    parser.add_argument("--requests", type=int, help="of every cell, and no more for a law that is not decided")
     parser.add_argument("--page-only", action="store_true", help="write the page from what is kept; run nothing")
     parser.add_argument("--page", type=Path, default=PAGE, help="where the page is written")
     args = parser.parse_args(words)
@@ -110,7 +113,7 @@ def main(words: Sequence[str] | None = None) -> int:
     failed = 0
     for name in () if args.page_only else args.engines or NAMES:
         try:
-            facts = run_suite(name)
+            facts = run_suite(name, args.requests)
         except RunError as error:
             failed += 1
             print(error, flush=True)

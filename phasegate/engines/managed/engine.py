@@ -38,6 +38,9 @@ START_SECONDS = 900.0
 
 ASK_EVERY = 0.1
 
+NO_VERSION = (UNKNOWN, "b0-unknown")
+"""What servers say that do not know their version: llama.cpp does not when it was built outside its repository."""
+
 HF_SPEC = ModelSpec(weights="bf16")
 GGUF_SPEC = ModelSpec()
 
@@ -178,7 +181,7 @@ class ManagedEngine:
         """What the server tells, with what is known here of how it was started."""
         launch, place = self._started(), self._place
         told = detect(self.base_url, self.model)
-        told_version = told.version if told.version != UNKNOWN else None
+        told_version = told.version if told.version not in NO_VERSION else None
         return ServerIdentity(
             engine=self.kind.name,
             version=told_version or (place.version if place is not None else None) or UNKNOWN,
@@ -194,7 +197,7 @@ class ManagedEngine:
             sources={
                 **told.sources,
                 "engine": "--perf-engine",
-                "version": told.sources.get("version", "the package"),
+                "version": told.sources["version"] if told_version else "the package",
                 "settings": "the suite",
                 "hardware": "--perf-hardware" if self.settings.hardware else "this machine",
                 "host": "this machine",
