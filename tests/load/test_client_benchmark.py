@@ -2,7 +2,8 @@
 
 import pytest
 
-from benchmarks.client import _errors, measure, render
+from benchmarks._client_page import render
+from benchmarks.client import Plan, _errors, measure
 
 
 def report(late: float, stretch: float = 1.0, missing: int = 0) -> dict[str, object]:
@@ -36,10 +37,23 @@ def test_a_late_server_is_not_the_readers_error() -> None:
 
 def test_the_whole_benchmark_runs_and_no_token_is_lost() -> None:
     """Bare reader and ours in one small run; the figures are real, so only their order of size is checked."""
-    bare, ours = measure(["bare", "ours"], concurrency=4, runs=1, tokens=8)
+    trouble: list[str] = []
+    bare, ours = measure(["bare", "ours"], Plan(4, 1, 8, 50.0, {}), trouble)
     assert (bare.reader, ours.reader) == ("bare", "ours")
+    assert trouble == []
     assert bare.lost == ours.lost == 0
     assert bare.cpu_ratio == 1.0
     assert ours.cpu_per_chunk > 0
     assert -0.01 < ours.ttft_error_p50 < 0.1
     assert "| 4 | ours |" in render([bare, ours], 1)
+
+
+@pytest.mark.slow
+def test_our_client_in_several_processes_is_measured_beside_it() -> None:
+    """Its CPU and memory are those of all processes."""
+    plan = Plan(4, 1, 8, 50.0, {}, {"ours x2": 2})
+    _, several = measure(["bare", "ours x2"], plan, [])
+    assert several.reader == "ours x2"
+    assert several.lost == 0
+    assert several.cpu_per_chunk > 0
+    assert -0.01 < several.ttft_error_p50 < 0.1
