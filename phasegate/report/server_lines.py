@@ -98,6 +98,7 @@ def _table(rows: Sequence[ServerRow]) -> Table:
         ("server", lambda row: row.split.server),
         ("queue", lambda row: row.split.queue),
         ("prefill", lambda row: row.split.prefill),
+        ("front", lambda row: row.split.inside_rest),
         ("http", lambda row: row.split.http),
         ("text", lambda row: row.split.tokenising),
         ("held", lambda row: row.split.first_decode),

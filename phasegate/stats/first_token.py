@@ -169,7 +169,8 @@ def split_by_counts(
         return Undefined(f"the server counted {seen:g} requests, the client {len(values)}: others used it meanwhile")
     overheads = overheads or Overheads()
     told = [line.prompt_tokens for line in lines if line.prompt_tokens is not None]
-    tokenising = overheads.tokenising_of(float(np.mean(told)) if told else None)
+    costs = [cost for tokens in told if (cost := overheads.tokenising_of(tokens)) is not None]
+    tokenising = float(np.mean(costs)) if costs else None
     queue, prefill = (counts.mean(word, len(values)) for word in ("queue", "prefill"))
     server = counts.mean("ttft", len(values))
     if server is None and prefill is not None:

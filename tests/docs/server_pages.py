@@ -50,6 +50,7 @@ COLUMNS = (
     ("server", "from the arrival at the engine to the first token", "the server"),
     ("queue", "waiting for the engine", "histograms, vLLM's per-request times"),
     ("prefill", "computing the prompt, the first token included", "llama.cpp's `timings.prompt_ms`, histograms"),
+    ("front", "server - queue - prefill: the server's front end, handing over to the engine and back", "histograms"),
     (
         "http",
         "connection, parsing, chat template: the client's TTFT less the server's, on nine requests of a word and one "

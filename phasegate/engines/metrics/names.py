@@ -125,8 +125,9 @@ _SIMULATOR = _names(
     waiting="phasegate_simulator_requests_waiting",
 )
 
+# vLLM's clock starts before the tokenizer since its renderers do (seen in 0.32); that of early V1 versions behind it.
 ENGINES: Mapping[str, EngineNames] = {
-    "vllm": EngineNames(_VLLM, settle=0.1),
+    "vllm": EngineNames(_VLLM, tokenised_inside=True, settle=0.1),
     "sglang": EngineNames(_SGLANG, tokenised_inside=True, settle=0.1, enabled_by="--enable-metrics"),
     "tgi": EngineNames(_TGI, tokenised_inside=True, settle=0.1),
     "llama.cpp": EngineNames(_LLAMA_CPP, enabled_by="--metrics"),
