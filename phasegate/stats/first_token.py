@@ -118,7 +118,9 @@ def split_by_timings(line: Timeline, overheads: Overheads | None = None) -> Firs
     prefill, queue = _seconds(timings, "time_to_first_token_ms"), _seconds(timings, "queue_time_ms")
     if prefill is None:
         return Undefined("the answer carries no timings of the server")
-    return FirstToken(client, prefill + (queue or 0.0), overheads.http, tokenising, queue, prefill)
+    # These begin behind the tokenizer, also where the server's histogram of TTFT begins before it.
+    text = None if overheads.tokenised_inside else tokenising
+    return FirstToken(client, prefill + (queue or 0.0), overheads.http, text, queue, prefill)
 
 
 def _held_back(line: Timeline, timings: Mapping[str, object]) -> float | None:
