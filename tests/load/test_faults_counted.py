@@ -18,6 +18,7 @@ from phasegate.engines.simulator.faults import Fault, FaultRule
 from phasegate.gate.slo import parse_objective
 from phasegate.gate.slo_share import attained
 from phasegate.load.closed import run_closed
+from phasegate.load.health import no_garbage_collection
 from phasegate.load.request import Request
 from phasegate.load.target import Target
 from phasegate.load_run import LevelRun, Round, value_of
@@ -100,8 +101,9 @@ def measured() -> Measured:
         seed=5, batching=Batching.ALONE, step_seconds=STEP, prefill_tokens_per_second=1e6, faults=rules()
     )
     with SimulatorEngine(config) as engine:
-        target = Target(engine.base_url, engine.model, timeout=1.0, idle_timeout=0.4)
-        clean, *others = [one_run(target) for _ in range(len(ORDER) + 1)]
+        target = Target(engine.base_url, engine.model, timeout=0.8, idle_timeout=0.3)
+        with no_garbage_collection():
+            clean, *others = [one_run(target) for _ in range(len(ORDER) + 1)]
         whole = engine.truths()[:EACH]
     first = [truth.chunks[0].planned - truth.arrived for truth in whole]
     span = [truth.chunks[-1].planned - truth.chunks[0].planned for truth in whole]
@@ -171,9 +173,7 @@ def test_no_fault_makes_anything_look_better(fault: Fault, measured: Measured) -
     assert run.rate_of(good) <= good / longest
 
 
-@pytest.mark.parametrize(
-    ("fault", "metric"), [(Fault.WRONG_USAGE, "tpot"), (Fault.BUFFERED, "tpot"), (Fault.EARLY_EOS, "e2el")]
-)
+@pytest.mark.parametrize(("fault", "metric"), [(Fault.BUFFERED, "tpot"), (Fault.EARLY_EOS, "e2el")])
 def test_a_plain_reading_would_have_been_deceived(fault: Fault, metric: str, measured: Measured) -> None:
     """The same answers, taken as they stand: the check above can fail."""
     row = metric_named(metric)
