@@ -165,13 +165,16 @@ def _step(lines: Sequence[Timeline], cell: Cell) -> tuple[float, float] | None:
     return float(np.mean(seconds_of)), float(np.mean(contexts))
 
 
-def measure(lab: Lab, cells: Sequence[Cell], rounds: int, say: Callable[[str], None]) -> dict[Cell, CellRun]:
+def measure(
+    lab: Lab, cells: Sequence[Cell], rounds: int, say: Callable[[str], None], *, noisy: bool = False
+) -> dict[Cell, CellRun]:
     """Every cell in every round, in an order drawn anew each time, so that a drift of the machine falls on all.
 
-    A visit during which other processes were busy is made again, `SPARE_VISITS` times in all.
+    A visit during which other processes were busy is made again, `SPARE_VISITS` times in all; with ``noisy`` it counts
+    all the same.
 
     Raises:
-        MeasurementError: a request failed, or its answer does not tell its length.
+        MeasurementError: a request failed, or its answer does not tell its length, or the machine stayed busy.
     """
     runs = {cell: CellRun(cell) for cell in cells}
     rng = np.random.default_rng(lab.seed)
@@ -186,8 +189,13 @@ def measure(lab: Lab, cells: Sequence[Cell], rounds: int, say: Callable[[str], N
             lines = _visit(lab, cell, next(numbers))
             busy = watch.cores()
             say(f"round {number + 1} of {rounds}: {cell.name}, others used {busy:.2f} cores")
-            if busy > FOREIGN_LIMIT and spare:
+            if busy > FOREIGN_LIMIT and not noisy:
                 spare -= 1
+                if spare < 0:
+                    raise MeasurementError(
+                        f"other processes were busy during {SPARE_VISITS + 1} visits of cells ({busy:.2f} cores in the "
+                        f"last, limit {FOREIGN_LIMIT}); measure on a quiet machine, or all the same with --noisy"
+                    )
                 waiting.append(cell)
                 continue
             runs[cell].visits.append(lines)

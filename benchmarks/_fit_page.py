@@ -59,7 +59,7 @@ class Facts:
     Attributes:
         command, when, version, engine, host: as printed.
         rounds: visits of every cell.
-        disturbed: visits of either engine during which other processes were busy, although they were made again.
+        disturbed: visits of either engine during which other processes were busy.
     """
 
     command: str

@@ -41,6 +41,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--engine-config", default="", metavar="KEY=VALUE...", help="settings of the embedded engine")
     parser.add_argument("--page", type=Path, default=PAGE, help="where the page is written")
     parser.add_argument("--no-page", action="store_true", help="print the table and write nothing")
+    parser.add_argument("--noisy", action="store_true", help="go on where other processes are busy; the page says so")
     parser.add_argument("--seed", type=int, default=4_000)
     return parser.parse_args(words)
 
@@ -63,12 +64,12 @@ def _run(args: argparse.Namespace, words: Sequence[str]) -> int:
     settings = parse_config(args.engine_config, source="--engine-config")
     opening = Opening(base_url=None, engine_config=args.engine_config, seed=args.seed)
     with open_lab(opening, _say) as lab:
-        engine = measure(lab, (*FITTED, *HELD_OUT), rounds, _say)
+        engine = measure(lab, (*FITTED, *HELD_OUT), rounds, _say, noisy=args.noisy)
         server, template = lab.server, lab.calibration("chat").overhead
     fitted = fit_to(engine, base_for(settings, template))
     simulator = Opening(base_url=None, engine="simulator", engine_config=_words(fitted), seed=args.seed)
     with open_lab(simulator, _say) as lab:
-        predicted = measure(lab, HELD_OUT, rounds, _say)
+        predicted = measure(lab, HELD_OUT, rounds, _say, noisy=args.noisy)
     rows = predictions(HELD_OUT, engine, predicted, settings.n_parallel)
     for line in summary_lines(rows):
         print(line)
