@@ -150,7 +150,8 @@ def _laws(measured: Mapping[str, Facts]) -> str:
     for name in names:
         found = ({law["law"]: law["outcome"] for law in facts["laws"]} for facts in measured.values())
         lines.append(row([name, *(one.get(name, "-") for one in found)]))
-    return "\n".join([*lines, ""])
+    said = "A dash: not judged there. On one CPU core llama.cpp has nothing to share, so batching only informs."
+    return "\n".join([*lines, "", said, ""])
 
 
 def _details(name: str, facts: Facts) -> str:
@@ -159,4 +160,5 @@ def _details(name: str, facts: Facts) -> str:
         del lines[1]
     lines += [f"* **{law['outcome']}** {law['law']}: {law['reason']}" for law in facts["laws"]]
     lines += [f"* **INVALID_RUN** {reason}" for reason in facts["invalid"]]
+    lines += [f"* {text.replace('Skipped: ', '')}" for text in facts.get("informing", [])]
     return "\n".join([*lines, ""])

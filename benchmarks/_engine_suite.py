@@ -39,12 +39,15 @@ class Keeper:
         self._began = time.monotonic()
         self._outcomes: Counter[str] = Counter()
         self._troubles: list[str] = []
+        self._informing: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count the item, by its own word where it has one."""
         if report.when == "call" or report.failed:
             word = getattr(report, "perf_word", None) or report.outcome.upper()
             self._outcomes[word] += 1
+            if word == "ADVISORY" and isinstance(report.longrepr, tuple):
+                self._informing.append(str(report.longrepr[2]))
             if word not in ("PASSED", "PASS"):
                 self._troubles.append(f"{report.nodeid}: {report.longreprtext.strip().splitlines()[-1:]}")
 
@@ -58,6 +61,7 @@ class Keeper:
             "seconds": time.monotonic() - self._began,
             "outcomes": dict(self._outcomes),
             "troubles": self._troubles,
+            "informing": self._informing,
         }
         if state is not None and state.lab is not None:
             facts |= facts_of(state, state.lab)

@@ -118,7 +118,7 @@ def main(words: Sequence[str] | None = None) -> int:
             failed += 1
             print(error, flush=True)
             continue
-        failed += bool(broken(facts)) or facts["exit_status"] not in (0, 1)
+        failed += bool(broken(facts) or facts.get("invalid") or not facts.get("cells"))
         words_of = ", ".join(f"{count} {word}" for word, count in facts["outcomes"].items())
         print(f"{name}: {words_of} in {facts['seconds']:.0f} s", flush=True)
     write_engines_page(args.page, kept_results(), RECIPES)

@@ -52,7 +52,7 @@ FOLDER = Path("fixtures") / "load"
 NO_SLO = "NO_SLO"
 
 ONE_CORE = (
-    "the embedded engine decodes on one CPU core, where arithmetic and not the reading of weights is the limit, so "
+    "llama.cpp decodes on one CPU core here, where arithmetic and not the reading of weights is the limit, so "
     "there may be nothing to share; judge it all the same with --perf-batching-factor"
 )
 """Why batching informs only there; docs/explanation/load.md has what was measured."""
@@ -228,8 +228,10 @@ class PytestLoad:
 
     def inform_only(self, result: LawResult) -> None:
         """End the item of batching where its failing would say nothing: on one CPU core, unless a factor is given."""
-        embedded = self.state.opening.base_url is None and self.state.opening.engine == "embedded"
-        if embedded and self.options.factor is None and result.outcome.value != "PASS":
+        opening, server = self.state.opening, self.load.lab.server
+        started = opening.base_url is None and server.engine == "llama.cpp"
+        one_core = started and (opening.engine == "embedded" or server.settings.get("threads") == 1)
+        if one_core and self.options.factor is None and result.outcome.value != "PASS":
             raise NotJudged("ADVISORY", f"{result.reason}; informs only: {ONE_CORE}")
 
     def stall(self) -> LawResult:
