@@ -6,13 +6,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: docs help perf test test-slow test-engines lint lint-workflows types unit format planted clean
+.PHONY: docs help perf test test-slow test-engines lint lint-workflows types unit format planted levers decisions clean
 
 help:
 	@echo "make perf    measure the embedded engine phase by phase (starts it by itself)"
 	@echo "make test    lint, types and the library's own tests"
 	@echo "make test-engines  install vLLM, SGLang, Transformers and llama.cpp and measure each (gigabytes, most of an hour)"
 	@echo "make format  format the code"
+	@echo "make levers  measure levers before and after (five minutes of a quiet machine)"
+	@echo "make decisions  measure two workloads and write which lever helps (two minutes of a quiet machine)"
 	@echo "make planted plant regressions into the embedded engine and see which are caught (more than half an hour)"
 
 perf: $(STAMP)
@@ -54,6 +56,12 @@ format: $(STAMP)
 docs: $(STAMP)
 	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	"$(BIN)/python" -m mkdocs build --strict
+
+levers: $(STAMP)
+	"$(BIN)/python" -m benchmarks.levers
+
+decisions: $(STAMP)
+	"$(BIN)/python" -m phasegate.cli decide support-bot report-writer --out docs/decisions/measured --seed 11
 
 planted: $(STAMP)
 	"$(BIN)/python" -m benchmarks.planted $(PLANTED_ARGS)

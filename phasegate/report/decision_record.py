@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from phasegate.examination import Examined
 from phasegate.gate.diagnose import Ask, CacheCalls, Diagnosis, Level, diagnose
 from phasegate.gate.diagnose.expected import Expectation, expectations
+from phasegate.gate.diagnose.explanation import NEITHER
 from phasegate.gate.diagnose.situation import prefill_line
 from phasegate.report.diagnosis_lines import lever_words
 from phasegate.units import format_percent, format_rate, format_seconds
@@ -183,7 +184,8 @@ def _vain(levers: Sequence[Expectation], ask: Ask, diagnosis: Diagnosis) -> list
 
 def _in_vain(diagnosis: Diagnosis) -> Iterator[str]:
     for one in diagnosis.found:
-        yield from one.will_not_help
+        if one.phase != NEITHER:
+            yield from one.will_not_help
 
 
 def _decision(levers: Sequence[Expectation], ask: Ask) -> list[str]:
