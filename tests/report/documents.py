@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+from phasegate.engines.base import Engine
 from phasegate.engines.identity import ClientIdentity, ServerIdentity
 from phasegate.engines.profile import profile_for
 from phasegate.gate.judge import judge
@@ -13,6 +14,7 @@ from phasegate.gate.slo import parse_objective
 from phasegate.gate.slo_search import limits
 from phasegate.gate.slo_share import judge_level
 from phasegate.lab import Lab
+from phasegate.load.target import Target
 from phasegate.load_lab import LoadLab
 from phasegate.report.document.build import Finished, build
 from phasegate.report.document.model import Document, Failure
@@ -69,25 +71,20 @@ def workload_run(name: str, inputs: Sequence[int], outputs: Sequence[int], reque
     return WorkloadRun(workload, tuple(measured))
 
 
-class FakeLab:
-    """What a document reads of a lab."""
-
-    def __init__(self, *runs: WorkloadRun) -> None:
-        self.runs = {run.workload.name: run for run in runs}
-        self.server = ServerIdentity("simulator", "1", "tiny", {"slots": 1}, "cpu-4", sources={"engine": "/props"})
-        self.client = ClientIdentity("0.1.0", "3.11", "3.57", "Linux", "cpu", 4, (1,))
-        self.profile = profile_for(self.server)
-        self.seed = 11
-        self.plan = None
-
-    def prompt_line(self) -> str:
-        return "chat: words, template 8 tokens"
-
-
 def lab() -> Lab:
-    """Two workloads, measured."""
+    """A lab that has measured two workloads of growing length and one of a cached prefix; its engine is gone."""
+    server = ServerIdentity("simulator", "1", "tiny", {"slots": 1}, "cpu-4", sources={"engine": "/props"})
+    made = Lab(
+        engine=cast("Engine", None),
+        server=server,
+        client=ClientIdentity("0.1.0", "3.11", "3.57", "Linux", "cpu", 4, (1,)),
+        profile=profile_for(server),
+        target=Target("http://127.0.0.1:8000/v1", "tiny"),
+        seed=11,
+    )
     lengths = workload_run("prompt-length", (128, 512), (8,)), workload_run("output-length", (64,), (16, 96))
-    return cast("Lab", FakeLab(*lengths, cache_run()))
+    made.runs.update({run.workload.name: run for run in (*lengths, cache_run())})
+    return made
 
 
 def cache_run() -> WorkloadRun:

@@ -32,7 +32,7 @@ def per_token_chart(table: WorkloadTable) -> Chart | None:
     """TPOT over the length that varies; None where no length varies or no request has a TPOT."""
     if table.axis is None or not any(cell.tpot for cell in table.cells):
         return None
-    caption = "Decode costs about the same per token at every length, where nothing grows with it."
+    caption = "A token should cost about the same at every length."
     return _chart(table, "tpot", f"TPOT over {table.axis} length", caption, None)
 
 
@@ -108,9 +108,9 @@ def _fit_line(space: Plane, fit: Fit, longest: float, metric: str) -> str:
 def _legend(y: float, *, with_fit: bool) -> str:
     """What the marks mean, in a strip below the picture."""
     parts = [diamond(62, y - 4, 4.5, "median"), text(72, y, "median, 95 % interval", "legend")]
-    parts += [circle(220, y - 4, 2.4, "sample"), text(228, y, "one request", "legend")]
+    parts += [circle(236, y - 4, 2.4, "sample"), text(244, y, "one request", "legend")]
     if with_fit:
-        parts += [path([(316, y - 4), (336, y - 4)], "fit"), text(342, y, "fitted line", "legend")]
+        parts += [path([(330, y - 4), (350, y - 4)], "fit"), text(356, y, "fitted line", "legend")]
     return element("g", *parts, class_="key")
 
 

@@ -63,7 +63,7 @@ def _chart(load: Load, levels: Sequence[LevelRow], metric: str) -> Chart | None:
         x_ticks=_apart(space, levels), y_ticks=[(up / factor, f"{up:g}") for up in ups],
     )  # fmt: skip
     breaks = [one for one in load.limits if one.by_rate is by_rate and one.objective.split(":")[0] == metric]
-    caption = _caption(breaks, objectives.values())
+    caption = _caption(breaks, load, metric)
     svg = picture(
         f"{metric_name(metric)} under load", caption, WIDTH, space.height, _broken_zone(space, breaks, levels), frame,
         *(_objective(space, one) for one in objectives.values()),
@@ -146,11 +146,13 @@ def _broken_zone(space: Plane, limits: Sequence[LimitRow], levels: Sequence[Leve
     )  # fmt: skip
 
 
-def _caption(limits: Sequence[LimitRow], objectives: object) -> str:
+def _caption(limits: Sequence[LimitRow], load: Load, metric: str) -> str:
     if limits:
         return "; ".join(f"{one.text}{f' ({one.cause})' if one.cause else ''}" for one in limits) + "."
-    if objectives:
+    if any(one.metric == metric for one in load.objectives):
         return "Failed requests count as infinitely slow; the search for the break point is --perf-find-limit."
+    if load.objectives:
+        return f"Failed requests count as infinitely slow. No objective speaks of {metric_name(metric)}."
     return "Failed requests count as infinitely slow. No objective was given: --perf-slo names one."
 
 
