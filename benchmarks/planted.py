@@ -9,24 +9,20 @@ before writes nothing. Exit status: 0; 1 where a change was missed or named wron
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from datetime import datetime, timezone
 from pathlib import Path
 
-import psutil
-
+from benchmarks._page import host_line, now_line, write_page
 from benchmarks._planted_bench import Bench, TooNoisyError
 from benchmarks._planted_matrix import MatrixError, load_matrix
 from benchmarks._planted_words import Facts, alarms, page, rows_of
 from phasegate import __version__
 from phasegate.engines.base import EngineError
-from phasegate.engines.identity import client_identity
 from phasegate.gate.policy import Policy
 from phasegate.gate.policy_file import parse_policy
 from phasegate.lab import MeasurementError
@@ -91,13 +87,13 @@ def _measure(args: argparse.Namespace, words: Sequence[str] | None) -> int:
     server = measured.baseline[0].server
     facts = Facts(
         command=_command(sys.argv[1:] if words is None else words),
-        when=f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC",
+        when=now_line(),
         version=__version__,
         engine=f"{server['engine']} ({server['engine_version']}), model {server['model']}",
-        host=_host(),
+        host=host_line(),
         seed=args.seed,
     )
-    _write(args.page, page(measured, matrix, facts))
+    write_page(args.page, page(measured, matrix, facts))
     print(f"wrote {args.page}")
     rows, wrong = rows_of(measured), alarms(measured)
     for row in rows:
@@ -119,26 +115,6 @@ class _Clock:
 
 def _command(words: Sequence[str]) -> str:
     return "make planted" if not words else f"python -m benchmarks.planted {shlex.join(words)}"
-
-
-def _host() -> str:
-    client = client_identity()
-    memory = psutil.virtual_memory().total / 2**30
-    return f"{client.cpu}, {client.cores} cores, {memory:.0f} GiB memory, {client.system}, Python {client.python}"
-
-
-def _write(path: Path, text: str) -> None:
-    """The page in one step: a reader, or a kill, sees the old one or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(name, 0o644)  # noqa: PTH101
-        os.replace(name, path)  # noqa: PTH105
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 if __name__ == "__main__":

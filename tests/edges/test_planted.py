@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from benchmarks import _planted_bench, planted
+from benchmarks._page import write_page
 from benchmarks._planted_bench import Measured, Run, sessions_with
 from benchmarks._planted_effect import Outcome, effect_of, outcome_of, truths
 from benchmarks._planted_matrix import Matrix, MatrixError, Plant, load_matrix, run_order
@@ -299,7 +300,7 @@ def test_a_failure_while_writing_leaves_the_former_page_alone(tmp_path: Path, mo
 
     monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="no room"):
-        planted._write(target, "new")
+        write_page(target, "new")
     assert [path.name for path in tmp_path.iterdir()] == ["page.md"]
     assert target.read_text(encoding="utf-8") == "former"
 
