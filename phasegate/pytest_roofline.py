@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,10 @@ if TYPE_CHECKING:
 
     from phasegate.gate.roofline_words import Roofline
     from phasegate.lab import Lab
+
+
+INDENT = 9
+"""Columns of the words before each step of the arithmetic."""
 
 
 def check_facts(config: pytest.Config) -> None:
@@ -46,6 +51,10 @@ def write_roofline(terminal: Any, config: pytest.Config, lab: Lab) -> Roofline |
     if found is None:
         return None
     terminal.section("the hardware's limit", sep="-")
-    for line in [*arithmetic(found), verdict_line(found)]:
-        terminal.write_line(line)
+    width = terminal._tw.fullwidth
+    for line in arithmetic(found):
+        for part in textwrap.wrap(line, width, subsequent_indent=" " * INDENT):
+            terminal.write_line(part)
+    for part in textwrap.wrap(verdict_line(found), width):
+        terminal.write_line(part)
     return found
