@@ -37,6 +37,8 @@ def diagnosis_lines(diagnosis: Diagnosis, width: int, *, full: bool = False) -> 
         yield from _wrapped("nothing that was measured is slow", width)
     if diagnosis.share is not None:
         yield from _wrapped(diagnosis.share, width)
+    if diagnosis.steps is not None:
+        yield from _wrapped(diagnosis.steps, width)
     if not diagnosis.found and diagnosis.phase is not None:
         yield from _wrapped(f"to make it faster, {lever_line(diagnosis.phase)}", width)
     if full and diagnosis.missing:
@@ -82,6 +84,7 @@ def diagnosis_record(diagnosis: Diagnosis) -> dict[str, Any]:
         "findings": [_record(one) for one in diagnosis.found],
         "share": diagnosis.share,
         "phase": diagnosis.phase,
+        "steps": diagnosis.steps,
         "not_measured": list(diagnosis.missing),
     }
 

@@ -70,12 +70,14 @@ class Diagnosis:
         share: where the time of the longest request goes, in one sentence; None where no request tells.
         phase: ``prefill``, ``decode`` or ``both``: what would have to get faster for that request; None likewise.
         missing: what was not measured and could have told more.
+        steps: how tokens leave, in one sentence, where several leave together or guesses are counted; else None.
     """
 
     found: tuple[Explanation, ...]
     share: str | None = None
     phase: str | None = None
     missing: tuple[str, ...] = ()
+    steps: str | None = None
 
     @property
     def first(self) -> Explanation | None:
@@ -96,7 +98,7 @@ def diagnose(now: Situation, before: Situation | None = None) -> Diagnosis:
     ranked = sorted(case.found, key=lambda one: (one.phase != NEITHER, not one.change, -one.seconds))
     longest = now.longest
     share, phase = _share(longest) if longest is not None else (None, None)
-    return Diagnosis(tuple(ranked), share, phase, tuple(_missing(now)))
+    return Diagnosis(tuple(ranked), share, phase, tuple(_missing(now)), _steps(now))
 
 
 def _share(ask: Ask) -> tuple[str | None, str | None]:
@@ -115,6 +117,27 @@ def _share(ask: Ask) -> tuple[str | None, str | None]:
     if prefill >= MAJORITY:
         return said, "prefill"
     return said, "decode" if prefill <= 1 - MAJORITY else "both"
+
+
+TOGETHER = 1.1
+"""Tokens a step from which several leave together: fewer are chunks that a busy client saw at one moment."""
+
+
+def _steps(now: Situation) -> str | None:
+    """Tokens a step, a chunk, and accepted guesses of the request with the most tokens a step."""
+    known = [ask.steps for ask in now.asks if ask.steps is not None and ask.steps.tokens_per_step is not None]
+    told = [one for one in known if one.drafted or (one.tokens_per_step or 0.0) >= TOGETHER]
+    if not told:
+        return None
+    steps = max(told, key=lambda one: one.tokens_per_step or 0.0)
+    said = f"{steps.tokens_per_step:.2f} tokens leave in a step"
+    if steps.tokens_per_chunk is not None:
+        said += f", {steps.tokens_per_chunk:.2f} in a chunk"
+    if steps.chunks:
+        said += f" ({', '.join(f'{count} x {tokens}' for tokens, count in steps.chunks)})"
+    if steps.drafted:
+        said += f"; {steps.accepted:,} of {steps.drafted:,} guessed tokens accepted"
+    return f"{said}; TPOT counts tokens, so bursts do not touch it"
 
 
 def _missing(now: Situation) -> list[str]:

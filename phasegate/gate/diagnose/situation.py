@@ -19,12 +19,14 @@ class Steps:
         tokens_per_chunk: output tokens by token event; above 1 where one event carries several.
         tokens_per_step: output tokens by moment at which any left; above 1 with speculative decoding.
         drafted, accepted: guessed tokens, and those that were right, as the server counts them over all requests.
+        chunks: (tokens, chunks with so many), ascending, where the server proved each chunk's tokens; else empty.
     """
 
     tokens_per_chunk: float | None = None
     tokens_per_step: float | None = None
     drafted: int | None = None
     accepted: int | None = None
+    chunks: tuple[tuple[int, int], ...] = ()
 
     @property
     def acceptance(self) -> float | None:

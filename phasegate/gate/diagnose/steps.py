@@ -104,6 +104,7 @@ def steps_of(lines: Sequence[Timeline]) -> Steps | None:
         tokens_per_step=float(np.median(known)) if known else None,
         drafted=drafted,
         accepted=accepted if drafted is not None else None,
+        chunks=tuple(sorted(chunk_sizes(lines).items())),
     )
 
 
