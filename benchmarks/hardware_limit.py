@@ -109,16 +109,26 @@ def print_rows(found: dict[str, Roofline]) -> None:
     print("| weights | read a token | TPOT | MBU | FLOP/B of decode | prefill rate | peak | MFU |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     for name, one in found.items():
-        measured = one.measured
-        assert measured.slope is not None
         assert one.hardware.peak is not None
-        assert measured.short is not None
-        rate = slope_work(one.model, measured.short, measured.prompt) / measured.slope
-        print(
-            f"| {name} | {one.decode.bytes / 1e6:.0f} MB | {format_seconds(measured.tpot)} | "
-            f"{format_percent(one.mbu.value, digits=0)} | {one.decode.intensity:.2f} | {rate / 1e9:.0f} GFLOP/s | "
-            f"{one.hardware.peak / 1e9:.0f} GFLOP/s {one.hardware.format} | {format_percent(one.mfu.value, digits=0)} |"
+        cells = (
+            name,
+            f"{one.decode.bytes / 1e6:.0f} MB",
+            format_seconds(one.measured.tpot),
+            format_percent(one.mbu.value, digits=0),
+            f"{one.decode.intensity:.2f}",
+            f"{prefill_rate(one) / 1e9:.0f} GFLOP/s",
+            f"{one.hardware.peak / 1e9:.0f} GFLOP/s {one.hardware.format}",
+            format_percent(one.mfu.value, digits=0),
         )
+        print(f"| {' | '.join(cells)} |")
+
+
+def prefill_rate(one: Roofline) -> float:
+    """Operations a second of prefill, from the slope between both lengths."""
+    measured = one.measured
+    assert measured.slope is not None
+    assert measured.short is not None
+    return slope_work(one.model, measured.short, measured.prompt) / measured.slope
 
 
 def points(found: dict[str, Roofline]) -> Sequence[Point]:
@@ -126,9 +136,8 @@ def points(found: dict[str, Roofline]) -> Sequence[Point]:
     drawn = []
     for name, one in found.items():
         assert one.measured.tpot is not None
-        assert one.measured.ttft is not None
         drawn.append(Point(f"decode {name}", one.decode.intensity, one.decode.flops / one.measured.tpot))
-        drawn.append(Point(f"prefill {name}", one.prefill.intensity, one.prefill.flops / one.measured.ttft))
+        drawn.append(Point(f"prefill {name}", one.prefill.intensity, prefill_rate(one)))
     return drawn
 
 
