@@ -16,11 +16,12 @@ import numpy as np
 
 from phasegate.baseline.store import BaselineStore
 from phasegate.gate.blocks import ORDER_KEY
+from phasegate.gate.client_growth import OWN_ERROR, tells_own_error
 from phasegate.gate.comparable import differing_keys
 from phasegate.gate.judge import Place, judge
 from phasegate.gate.pinned import with_pinned
 from phasegate.gate.policy import Policy
-from phasegate.gate.verdict import GateResult
+from phasegate.gate.verdict import GateResult, Verdict
 from phasegate.lab import Lab
 from phasegate.session import Measurement, Session
 from phasegate.sitting import session_of, sit
@@ -103,9 +104,18 @@ def gate_stored(
         workloads = [one for one in workloads if any(cell.label in result.needs_more for cell in one.cells)]
         if not workloads:
             break
+    if _regressed(result) and tells_own_error(baseline):
+        lab.calibrations.measure([1])
+        facts = {OWN_ERROR: lab.calibrations.as_json()}
+        candidate = [replace(one, client={**one.client, **facts}) for one in candidate]
+        result = judge(baseline, candidate, policy, planned=planned, place=place)
     if pinned is None:
         result = with_pinned(result, _against_pins(store, known, candidate, policy))
     return Gated(result, tuple(baseline), tuple(candidate))
+
+
+def _regressed(result: GateResult) -> bool:
+    return any(row.verdict is Verdict.REGRESSION for row in result.findings)
 
 
 def _against_pins(

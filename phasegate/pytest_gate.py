@@ -164,6 +164,7 @@ class PytestGate:
         try:
             with self._sentinel():
                 current = self.lab
+                self.lab.calibrations.measure([1])
                 for number in range(wanted):
                     self.state.say(f"session {number + 1} of {wanted}")
                     sitting = sit(current, workloads, fresh=number > 0, say=self.state.say)

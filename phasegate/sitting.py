@@ -14,6 +14,7 @@ from typing import Any
 
 from phasegate.baseline.fingerprint import fingerprint_of
 from phasegate.engines.host_probe import HostReport
+from phasegate.gate.client_growth import OWN_ERROR
 from phasegate.lab import Lab
 from phasegate.metric import own_metrics
 from phasegate.run import WorkloadRun
@@ -100,7 +101,7 @@ def session_of(lab: Lab, runs: Sequence[WorkloadRun], surroundings: HostReport |
     measurements: list[Measurement] = [one for run in runs for one in run.measurements(_names())]
     client = {**asdict(lab.client), "seed": lab.seed}
     if lab.calibrations.known:
-        client["own_error"] = lab.calibrations.as_json()
+        client[OWN_ERROR] = lab.calibrations.as_json()
     if surroundings is not None:
         client["surroundings"] = asdict(surroundings)
     return Session(

@@ -14,6 +14,7 @@ from phasegate.gate.answers import answer
 from phasegate.gate.attribution import attribute
 from phasegate.gate.binding import Binding, binding_phase, flip
 from phasegate.gate.blocks import paired_blocks
+from phasegate.gate.client_growth import unless_the_client
 from phasegate.gate.comparable import differing_keys, host_problem, host_warning, say_differences
 from phasegate.gate.cost import gate_what_costs
 from phasegate.gate.levels import Side
@@ -162,6 +163,8 @@ def _compare(
     warnings += [] if planned else _gaps(candidate)
     warnings += [note for row in answers.rows for note in row.notes]
     rows = [*gate_what_costs(asked, answers.rows, baseline, policy), *judge_objectives(candidate, policy)]
+    if not paired:  # in one sitting both sides had the same client
+        rows = [unless_the_client(row, known, fit) for row in rows]
     expected = [question for question in asked if baseline.measurements(question.key)]
     compared = sum(1 for row in rows if row.ratio is not None)
     result = _result(rows, Coverage(len(expected), compared), warnings, binding, baseline, candidate)
