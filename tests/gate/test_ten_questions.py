@@ -60,6 +60,9 @@ def deploy(plan: Plan, *, restart: bool) -> Callable[[], Diagnosis]:
     return explain
 
 
+TRIES = 2
+"""Other work on a busy machine may hide what was planted; it cannot plant anything, so the twins have one try."""
+
 LENGTHS = Plan(prompts=(128, 1024), output=48)
 FASTER = {"prefill_tokens_per_second": 3_200.0, "attention_seconds_per_token_pair": 2.5e-8}
 
@@ -121,7 +124,10 @@ QUESTIONS: dict[str, Question] = {
 def test_the_planted_cause_is_named_first_with_its_phase_and_its_lever(name: str) -> None:
     """Measured over HTTP, then asked: which phase, which lever?"""
     question = QUESTIONS[name]
-    first = question.planted().first
+    for _ in range(TRIES):
+        first = question.planted().first
+        if first is not None and first.rule == question.rule:
+            break
     assert first is not None
     assert (first.rule, first.phase) == (question.rule, question.phase), first
     assert first.levers[0].name.startswith(question.lever)
