@@ -28,6 +28,9 @@ OPTION = "--perf-report"
 
 NOT_MEASURED = 15
 
+NOT_STORED = "baselines not updated"
+"""How the gate begins to say that measured sessions were refused."""
+
 
 class ReportPlugin:
     """Collects how the tests of one run end and writes its reports.
@@ -164,7 +167,7 @@ def _of_state(state: PerfState) -> dict[str, Any]:
     return {
         "lab": state.lab,
         "laws": state.laws,
-        "invalid": state.invalid,
+        "invalid": [*state.invalid, *(line for line in (gate.said if gate else ()) if line.startswith(NOT_STORED))],
         "policy": state.policy,
         "result": gated.result if gated is not None else None,
         "baseline": gated.baseline if gated is not None else (),
@@ -196,7 +199,9 @@ def _server_timings(state: PerfState) -> dict[str, dict[str, float]] | None:
     """The server's own clock beside the client's; None where it tells nothing."""
     from phasegate.report.document.from_server import server_timings_of
 
-    return None if state.lab is None else server_timings_of(state.lab.server_view, state.lab.runs.values())
+    if state.lab is None or not state.lab.runs:
+        return None
+    return server_timings_of(state.lab.server_view, state.lab.runs.values())
 
 
 def _message(report: pytest.TestReport, word: str) -> str:

@@ -193,3 +193,19 @@ def test_a_fault_of_the_report_takes_no_verdict_with_it(
     assert "no report: " in done.output
     assert said in done.output
     assert "a fault" in done.output
+
+
+def test_a_recorded_baseline_and_a_paired_run_are_reported(quick: QuickPytest, small: Path, tmp_path: Path) -> None:
+    path, common = tmp_path / "r.json", (*SIMULATOR, "speed=5", "--perf-workloads", small, "--perf-report")
+    record = ("--perf-baselines", tmp_path / "b", "--update-baselines", "--perf-sessions", "2")
+    done = quick.run("perf_tests/test_regression.py", "-q", *common, path, *record)
+    assert done.status == 0, done.output
+    head = report_of(path).headline
+    assert (head.verdict, head.title) == ("PASS", "A new baseline is recorded")
+    assert "stored 2 sessions" in head.how_much
+    paired = ("--perf-reference-config", "", "--perf-blocks", "5", "--perf-requests", "4")
+    done = quick.run("perf_tests/test_regression.py", "-q", *common, path, *paired)
+    gate = report_of(path).gate
+    assert gate is not None, done.output
+    assert (gate.unit, gate.against) == ("block", "a reference measured beside it")
+    assert report_of(path).environment.reference["engine"] == "phasegate-simulator"

@@ -139,3 +139,13 @@ def test_the_worst_row_is_the_one_that_is_told() -> None:
     assert gate is not None
     head = document(ttft=1.4).headline
     assert LONG in head.how_much
+
+
+def test_sessions_that_were_compared_with_nothing_are_no_pass() -> None:
+    assert document(result=None, baseline=(), laws=[]).headline.verdict == "NO_BASELINE"
+
+
+def test_sessions_that_became_a_baseline_are_said_so() -> None:
+    head = document(result=None, baseline=(), laws=[], remarks=["stored 3 sessions in baselines/x"]).headline
+    assert (head.verdict, head.title) == ("PASS", "A new baseline is recorded")
+    assert head.how_much == "stored 3 sessions in baselines/x"

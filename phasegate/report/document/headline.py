@@ -77,7 +77,14 @@ def _words(parts: Parts) -> Iterator[str]:
         yield parts.gate.verdict
     yield from (law.outcome for law in parts.laws)
     yield from (one.verdict for one in parts.objectives)
+    if parts.gate is None and parts.validity.sessions[1]:
+        yield "PASS" if _stored(parts) else "NO_BASELINE"
     yield from (one.word if one.word in WORDS else "FAIL" for one in parts.validity.failures)
+
+
+def _stored(parts: Parts) -> str:
+    """What the gate said of sessions that became a baseline; empty where none did."""
+    return next((line for line in parts.validity.remarks if line.startswith("stored ")), "")
 
 
 def _also(parts: Parts, shown: str) -> tuple[str, ...]:
@@ -433,6 +440,16 @@ def _green_advice(word: str) -> tuple[str, ...]:
 
 def _green_without_rows(parts: Parts, word: str) -> Headline:
     """Laws and objectives alone: nothing was compared with a baseline."""
+    stored = _stored(parts)
+    if stored and parts.gate is None:
+        return Headline(
+            verdict=word,
+            title="A new baseline is recorded",
+            how_much=stored,
+            how_sure="these sessions were compared with nothing: whoever accepts them vouches for this server",
+            what_to_do=("review what changed, listed among the remarks, then commit it",),
+            also=_also(parts, word),
+        )
     said = [
         f"{plural(len(parts.laws), 'law')} of the phases" if parts.laws else "",
         plural(len(parts.objectives), "objective") if parts.objectives else "",
