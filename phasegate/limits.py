@@ -18,6 +18,7 @@ from phasegate.engines.model_facts import KV_BYTES, read_model
 from phasegate.gate.roofline import HardwareFacts, ModelFacts
 from phasegate.gate.roofline_words import Measured, Roofline, roofline
 from phasegate.lab import Lab
+from phasegate.load_run import LevelRun
 from phasegate.run import WorkloadRun
 from phasegate.workload import Cell
 
@@ -64,6 +65,20 @@ def measured_of(runs: list[WorkloadRun]) -> Measured | None:
             short_ttft=_median(run, "ttft", short) if shorter else None,
         )
     return None
+
+
+def level_measured(run: LevelRun) -> Measured | None:
+    """One level of load: how many requests decoded together by Little's law, tokens a second times seconds a token.
+
+    TPOT has the stalls of other requests' prompts in it, as users feel it. None where no answer defines it.
+    """
+    tpot = run.median("tpot")
+    lines = [line for line in run.timelines if line.status == "ok" and line.prompt_tokens and line.output_tokens]
+    if tpot is None or not lines or run.token_rate <= 0:
+        return None
+    prompt = int(np.median([line.prompt_tokens or 0 for line in lines]))
+    output = int(np.median([line.output_tokens or 0 for line in lines]))
+    return Measured(prompt, output, batch=max(run.token_rate * tpot, 1.0), tpot=tpot)
 
 
 def _median(run: WorkloadRun, metric: str, cell: Cell) -> float | None:

@@ -291,7 +291,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         from phasegate.report.summary import write_summary
 
         write_summary(terminalreporter, state.lab, state.laws, state.gate, state.invalid, state.load)
-        limits = write_roofline(terminalreporter, config, state.lab)
+        limits = write_roofline(terminalreporter, config, state.lab, state.load)
         write_run_diagnosis(terminalreporter, state, limits)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ def check_facts(config: pytest.Config) -> None:
         device_of(hardware)
 
 
-def write_roofline(terminal: Any, config: pytest.Config, lab: Lab) -> Roofline | None:
+def write_roofline(terminal: Any, config: pytest.Config, lab: Lab, load: Any = None) -> Roofline | None:
     """Write the arithmetic and the line that says which hardware would help, and return it; nothing without facts."""
     if not lab.runs:
         return None
@@ -55,6 +56,18 @@ def write_roofline(terminal: Any, config: pytest.Config, lab: Lab) -> Roofline |
     for line in arithmetic(found):
         for part in textwrap.wrap(line, width, subsequent_indent=" " * INDENT):
             terminal.write_line(part)
-    for part in textwrap.wrap(verdict_line(found), width):
-        terminal.write_line(part)
+    for line in (*level_lines(found, load), verdict_line(found)):
+        for part in textwrap.wrap(line, width):
+            terminal.write_line(part)
     return found
+
+
+def level_lines(found: Roofline, load: Any) -> Iterator[str]:
+    """One line for each level of load that was measured."""
+    from phasegate.gate.roofline_words import batch_line, roofline
+    from phasegate.limits import level_measured
+
+    for run in load.load.levels.values() if load is not None else ():
+        measured = level_measured(run)
+        if measured is not None:
+            yield batch_line(roofline(found.model, found.hardware, measured), run.name)

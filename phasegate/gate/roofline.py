@@ -76,7 +76,7 @@ class ModelFacts:
         """Bytes that one token takes in the KV cache: keys and values of every layer."""
         return 2 * self.layers * self.kv_heads * self.head_size * self.kv_bytes
 
-    def weights_read(self, batch: int) -> float:
+    def weights_read(self, batch: float) -> float:
         """Weights that one decode step reads for a batch, each once, however many requests share it.
 
         Of experts as many as the batch takes on average where every token picks its own evenly:
@@ -84,7 +84,7 @@ class ModelFacts:
         """
         if not self.experts:
             return self.body + self.head
-        touched = self.experts * (1 - (1 - self.experts_used / self.experts) ** batch)
+        touched = self.experts * (1 - math.pow(1 - self.experts_used / self.experts, batch))
         return self.body + self.head + touched * self.expert
 
 
@@ -198,14 +198,14 @@ def prefill_work(model: ModelFacts, prompt: int, cached: int = 0) -> Work:
     return Work(flops, model.weights_read(new) * model.weight_bytes, cached * model.kv_token_bytes)
 
 
-def decode_work(model: ModelFacts, context: float, batch: int = 1) -> Work:
+def decode_work(model: ModelFacts, context: float, batch: float = 1) -> Work:
     """What one step takes that gives one token to every request of a batch.
 
     The weights are read once for all of them, the KV cache once for each.
 
     Args:
         context: tokens in the KV cache of each request, on average over its answer.
-        batch: requests that decode together.
+        batch: requests that decode together, on average.
     """
     _refuse(context=context, batch=batch)
     flops = batch * (FLOPS_PER_WEIGHT * model.active + _attention(model, context))

@@ -33,7 +33,7 @@ class Measured:
 
     prompt: int
     output: int = 1
-    batch: int = 1
+    batch: float = 1
     tpot: float | None = None
     ttft: float | None = None
     short: int | None = None
@@ -144,7 +144,7 @@ def _prefill(one: Roofline) -> list[str]:
 
 def _decode(one: Roofline) -> list[str]:
     measured, work, hardware = one.measured, one.decode, one.hardware
-    together = f", {measured.batch} requests together" if measured.batch > 1 else ""
+    together = f", {measured.batch:.3g} requests together" if measured.batch > 1 else ""
     lines = [
         f"decode   a step at {measured.context:g} tokens of context{together}: weights {_bytes(work.weight_bytes)} "
         f"+ KV {_bytes(work.kv_bytes)} = {_bytes(work.bytes)}{_floor(work, hardware)}"
@@ -192,6 +192,21 @@ def verdict_line(one: Roofline) -> str:
     return f"{reached}: a faster-FLOPs GPU will not help; {_help(mbu.value)}"
 
 
+def batch_line(one: Roofline, name: str) -> str:
+    """One level of load in a line: how many requests shared a step, and what that does to the limit."""
+    ridge, limit = one.hardware.ridge, one.decode.limit(one.hardware)
+    bound = "" if limit is None or ridge is None else f" ({'below' if limit == 'memory' else 'above'} {ridge:.3g})"
+    reached = "unknown" if one.mbu.value is None else format_percent(one.mbu.value, digits=0)
+    if one.mbu.problem is not None and one.mbu.value is not None:
+        reached = f"refused, {one.mbu.problem}"
+    mfu = one.decode_mfu.believable
+    also = "" if mfu is None else f", {format_percent(mfu, digits=0)} of the peak FLOP/s"
+    return (
+        f"{name}: {one.measured.batch:.3g} requests share a step, {one.decode.intensity:.3g} FLOP/B{bound}; "
+        f"{reached} of the bandwidth{also}"
+    )
+
+
 def _help(mbu: float) -> str:
     if mbu >= GOOD_MBU:
         return "fewer bytes (quantized weights or KV cache), a larger batch or more bandwidth will"
@@ -216,4 +231,4 @@ def _bytes(value: float | None) -> str:
     return f"{_big(value)}B"
 
 
-__all__ = ["Measured", "Roofline", "RooflineError", "arithmetic", "roofline", "verdict_line"]
+__all__ = ["Measured", "Roofline", "RooflineError", "arithmetic", "batch_line", "roofline", "verdict_line"]

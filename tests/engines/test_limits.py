@@ -12,12 +12,13 @@ from phasegate.engines.profile import profile_named
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.lab import Lab
-from phasegate.limits import hardware_of, lab_roofline, measured_of
+from phasegate.limits import hardware_of, lab_roofline, level_measured, measured_of
 from phasegate.load.target import Target
 from phasegate.pytest_roofline import check_facts
 from phasegate.run import Measured, WorkloadRun
 from phasegate.strict_yaml import SettingsError
 from phasegate.workload import parse_workload, plan_blocks
+from tests.load_runs import level_run
 from tests.timelines import timeline
 
 MODEL = "weights: 1000000000\nhead: 0\nlayers: 10\nheads: 8\nhead_size: 128\nweight_bytes: 2\n"
@@ -91,6 +92,15 @@ def test_given_hardware_goes_before_the_label(tmp_path: Path) -> None:
     assert given.flops is None
     with pytest.raises(SettingsError, match="no hardware 'B9000'"):
         hardware_of(lab, "B9000", "bf16")
+
+
+def test_how_many_share_a_step_follows_from_throughput_and_tpot() -> None:
+    """20 tokens in 140 ms at 10 ms a token: 1.43 requests decode at a time, however many are in flight."""
+    measured = level_measured(level_run(4, [0.1] * 4, failures=1))
+    assert measured is not None
+    assert measured.batch == pytest.approx(20 / 0.14 * 0.01)
+    assert (measured.prompt, measured.output) == (64, 5)
+    assert level_measured(level_run(4, [], failures=3)) is None
 
 
 class Given:

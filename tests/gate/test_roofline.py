@@ -18,7 +18,7 @@ from phasegate.gate.roofline import (
     prefill_work,
     slope_work,
 )
-from phasegate.gate.roofline_words import Measured, arithmetic, roofline, verdict_line
+from phasegate.gate.roofline_words import Measured, arithmetic, batch_line, roofline, verdict_line
 
 LLAMA = ModelFacts(
     name="Llama-3-8B",
@@ -77,6 +77,15 @@ def test_the_line_says_what_a_faster_gpu_would_not_do() -> None:
         "decode runs at 71 % of the memory-bandwidth limit: a faster-FLOPs GPU will not help"
     )
     assert "below the ridge of 295: memory is its limit" in "\n".join(arithmetic(one))
+
+
+def test_a_level_of_load_is_one_line() -> None:
+    """Eight requests share the weights: 8 x 15.28 GFLOP for 15.01 GB + 8 x 67 MB are 7.86 a byte."""
+    one = roofline(LLAMA, H100, Measured(prompt=512, output=2, batch=8, tpot=10e-3))
+    line = batch_line(one, "8 at a time")
+    assert line.startswith("8 at a time: 8 requests share a step, 7.86 FLOP/B (below 295); ")
+    assert line.endswith("46 % of the bandwidth, 1 % of the peak FLOP/s")
+    assert "refused" in batch_line(roofline(LLAMA, H100, Measured(prompt=512, tpot=1e-3)), "1 at a time")
 
 
 def test_from_the_ridge_on_arithmetic_is_the_limit() -> None:
