@@ -202,7 +202,7 @@ def batch_line(one: Roofline, name: str) -> str:
     mfu = one.decode_mfu.believable
     also = "" if mfu is None else f", {format_percent(mfu, digits=0)} of the peak FLOP/s"
     return (
-        f"{name}: {one.measured.batch:.3g} requests share a step, {one.decode.intensity:.3g} FLOP/B{bound}; "
+        f"{name}: {one.measured.batch:.3g} in each step on average, {one.decode.intensity:.3g} FLOP/B{bound}; "
         f"{reached} of the bandwidth{also}"
     )
 

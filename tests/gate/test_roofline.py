@@ -83,7 +83,7 @@ def test_a_level_of_load_is_one_line() -> None:
     """Eight requests share the weights: 8 x 15.28 GFLOP for 15.01 GB + 8 x 67 MB are 7.86 a byte."""
     one = roofline(LLAMA, H100, Measured(prompt=512, output=2, batch=8, tpot=10e-3))
     line = batch_line(one, "8 at a time")
-    assert line.startswith("8 at a time: 8 requests share a step, 7.86 FLOP/B (below 295); ")
+    assert line.startswith("8 at a time: 8 in each step on average, 7.86 FLOP/B (below 295); ")
     assert line.endswith("46 % of the bandwidth, 1 % of the peak FLOP/s")
     assert "refused" in batch_line(roofline(LLAMA, H100, Measured(prompt=512, tpot=1e-3)), "1 at a time")
 
