@@ -18,8 +18,8 @@ both inside, as they do for their users. Memory is the growth of the peak, by st
 what the imports had left free. Medians over the runs.
 
 ``--processes 2 4`` adds our client in so many worker processes, which share all cores but the server's.
-``--others`` adds the load tools of others, installed from the package index (`benchmarks._others`); ``--page`` writes
-`docs/explanation/client-benchmark.md`.
+``--others`` adds the load tools of others, installed from the package index (`benchmarks._others`), at every concurrency
+or at those named behind it; ``--page`` writes `docs/explanation/client-benchmark.md`.
 """
 
 from __future__ import annotations
@@ -47,6 +47,10 @@ from benchmarks._readers import READERS
 FIRST = 0.1
 """Seconds to the first token."""
 
+MOST_CHUNKS = 51_200
+"""Chunks a second that the server is asked for, which is what one process of Python sends; with more streams than 1,024
+each gets a slower pace."""
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one table, or JSON."""
@@ -57,17 +61,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--pace", type=float, default=50.0, help="tokens a second of each stream (default: 50)")
     parser.add_argument("--readers", nargs="+", choices=READERS, default=list(READERS))
     parser.add_argument("--processes", type=int, nargs="+", default=[], help="beside ours, ours in so many processes")
-    parser.add_argument("--others", action="store_true", help="beside them vLLM bench, AIPerf and GuideLLM")
+    parser.add_argument(
+        "--others", type=int, nargs="*", metavar="STREAMS", help="vLLM bench, AIPerf and GuideLLM too (default: at all)"
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", type=Path, nargs="?", const=PAGE, help=f"write the page (default: {PAGE.name})")
     options = parser.parse_args(arguments)
-    tools, trouble = _others.installed() if options.others else ({}, [])
+    tools, trouble = _others.installed() if options.others is not None else ({}, [])
     several = {f"ours x{count}": count for count in options.processes}
-    readers = ["bare", *(name for name in options.readers if name != "bare"), *several, *tools]
+    readers = ["bare", *(name for name in options.readers if name != "bare"), *several]
     table: list[Figures] = []
     for concurrency in options.concurrency:
-        plan = Plan(concurrency, options.runs, options.tokens, options.pace, tools, several)
-        table += measure(readers, plan, trouble)
+        pace = min(options.pace, MOST_CHUNKS / concurrency)
+        plan = Plan(concurrency, options.runs, options.tokens, pace, tools, several)
+        with_tools = tools if not options.others or concurrency in options.others else ()
+        table += measure([*readers, *with_tools], plan, trouble)
     if options.json:
         print(json.dumps([asdict(row) for row in table], indent=1))
     else:
