@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from phasegate.pytest_state import PerfState
 
 
+PROVEN = 0.02
+"""Smallest growth that is explained where the gate has proven one: smaller ones are no gate's tolerance."""
+
+
 def write_run_diagnosis(terminal: Any, state: PerfState, limits: Roofline | None = None) -> None:
     """Write the block, where anything was measured; nothing about figures that cannot be judged."""
     now = situation_of_run(state)
@@ -31,7 +35,7 @@ def explain_run(state: PerfState, now: Situation) -> Diagnosis:
     gated = state.gate.gated if state.gate is not None else None
     if gated is None or gated.result.verdict is not Verdict.REGRESSION:
         return diagnose(now)
-    return diagnose(now, situation_of_sessions(gated.baseline))
+    return diagnose(now, situation_of_sessions(gated.baseline), least=PROVEN)
 
 
 def situation_of_run(state: PerfState) -> Situation | None:

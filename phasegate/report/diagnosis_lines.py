@@ -10,7 +10,7 @@ from phasegate.gate.diagnose import RULES, Diagnosis, Explanation
 from phasegate.gate.diagnose.remedies import REMEDIES
 from phasegate.gate.levers import Lever, lever_line
 from phasegate.report.gate_lines import WORD_WIDTH, Line
-from phasegate.units import format_seconds
+from phasegate.units import format_percent, format_seconds
 
 SHOWN = 3
 """Findings that a summary writes out; the rest are counted."""
@@ -34,7 +34,7 @@ def diagnosis_lines(diagnosis: Diagnosis, width: int, *, full: bool = False) -> 
         more = len(diagnosis.found) - len(shown)
         yield "", f"and {more} more, each explaining less time; phasegate explain names them all"
     if not diagnosis.found:
-        yield from _wrapped("nothing that was measured is slow", width)
+        yield from _wrapped(f"nothing that was measured is slow{_unchanged(diagnosis)}", width)
     if diagnosis.share is not None:
         yield from _wrapped(diagnosis.share, width)
     if diagnosis.steps is not None:
@@ -43,6 +43,12 @@ def diagnosis_lines(diagnosis: Diagnosis, width: int, *, full: bool = False) -> 
         yield from _wrapped(f"to make it faster, {lever_line(diagnosis.phase)}", width)
     if full and diagnosis.missing:
         yield from _wrapped(f"not measured: {'; '.join(diagnosis.missing)}", width)
+
+
+def _unchanged(diagnosis: Diagnosis) -> str:
+    if diagnosis.compared is None:
+        return ""
+    return f", and nothing got slower by {format_percent(diagnosis.compared, digits=0)} or more"
 
 
 def _finding(one: Explanation, width: int, *, full: bool) -> Iterator[Line]:

@@ -220,6 +220,15 @@ def test_a_decode_below_the_bandwidths_limit_leaves_arithmetic_open() -> None:
     assert not any("more FLOP/s" in text for text in first.will_not_help)
 
 
+def test_a_small_change_is_explained_only_where_it_is_proven() -> None:
+    """7 % more prefill is silent by itself; where the gate has found it, its phase is named."""
+    now = with_asks(replace(SHORT, ttft=0.0321, total=0.1871), replace(WELL.asks[1], ttft=0.321, total=0.476))
+    assert rules_of(now, WELL) == []
+    assert [one.rule for one in diagnose(now, WELL, least=0.02).found] == ["prefill-slower"]
+    assert diagnose(now, WELL).compared == 0.1
+    assert diagnose(now).compared is None
+
+
 def test_the_line_of_ttft_gives_back_what_it_was_made_of() -> None:
     """A fixed part of 20 ms and 0.4 ms a token."""
     line = prefill_line([Ask("a", 100, ttft=0.06), Ask("b", 1000, ttft=0.42), Ask("c", 2000, ttft=0.82)])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from phasegate.gate.diagnose.situation import Situation
+from phasegate.gate.diagnose.thresholds import CHANGED
 from phasegate.gate.levers import Lever
 
 
@@ -67,11 +68,13 @@ class Case:
         now: what was measured.
         before: the same in an earlier sitting, or None.
         found: what rules before this one found, so that a general rule claims only the rest.
+        least: smallest growth that is explained, a fraction.
     """
 
     now: Situation
     before: Situation | None = None
     found: Sequence[Explanation] = field(default=())
+    least: float = CHANGED
 
     def claimed(self, part: str, of: str) -> float:
         """Seconds of a part of a request that are explained already."""

@@ -14,6 +14,7 @@ from phasegate.gate.diagnose import rules_alone, rules_change, rules_load
 from phasegate.gate.diagnose.explanation import NEITHER, Case, Confidence, Explanation, Rule
 from phasegate.gate.diagnose.remedies import REMEDIES
 from phasegate.gate.diagnose.situation import Ask, Situation
+from phasegate.gate.diagnose.thresholds import CHANGED
 from phasegate.units import format_percent, format_seconds
 
 
@@ -70,6 +71,7 @@ class Diagnosis:
         share: where the time of the longest request goes, in one sentence; None where no request tells.
         phase: ``prefill``, ``decode`` or ``both``: what would have to get faster for that request; None likewise.
         missing: what was not measured and could have told more.
+        compared: the smallest growth that was looked for against an earlier sitting; None without one.
         steps: how tokens leave, in one sentence, where several leave together or guesses are counted; else None.
     """
 
@@ -78,6 +80,7 @@ class Diagnosis:
     phase: str | None = None
     missing: tuple[str, ...] = ()
     steps: str | None = None
+    compared: float | None = None
 
     @property
     def first(self) -> Explanation | None:
@@ -85,12 +88,12 @@ class Diagnosis:
         return self.found[0] if self.found else None
 
 
-def diagnose(now: Situation, before: Situation | None = None) -> Diagnosis:
+def diagnose(now: Situation, before: Situation | None = None, *, least: float = CHANGED) -> Diagnosis:
     """What takes the time of these requests, and with an earlier sitting what made them slower.
 
-    Pure: the same figures give the same words.
+    Pure: the same figures give the same words. ``least`` is the smallest growth that is explained, a fraction.
     """
-    case = Case(now, before)
+    case = Case(now, before, least=least)
     for rule in RULES:
         found = rule.look(case)
         if found is not None:
@@ -98,7 +101,7 @@ def diagnose(now: Situation, before: Situation | None = None) -> Diagnosis:
     ranked = sorted(case.found, key=lambda one: (one.phase != NEITHER, not one.change, -one.seconds))
     longest = now.longest
     share, phase = _share(longest) if longest is not None else (None, None)
-    return Diagnosis(tuple(ranked), share, phase, tuple(_missing(now)), _steps(now))
+    return Diagnosis(tuple(ranked), share, phase, tuple(_missing(now)), _steps(now), None if before is None else least)
 
 
 def _share(ask: Ask) -> tuple[str | None, str | None]:

@@ -47,9 +47,9 @@ def pairs(case: Case) -> Iterator[Pair]:
                 yield Pair(before, now)
 
 
-def slower(new: float | None, old: float | None) -> bool:
-    """Whether a time has grown."""
-    return new is not None and old is not None and new - old >= MATERIAL_SECONDS and new >= old * (1 + CHANGED)
+def slower(case: Case, new: float | None, old: float | None) -> bool:
+    """Whether a time has grown enough to be explained."""
+    return new is not None and old is not None and new - old >= MATERIAL_SECONDS and new >= old * (1 + case.least)
 
 
 def _same(new: float | None, old: float | None) -> bool:
@@ -65,7 +65,7 @@ def _lines(case: Case) -> tuple[Line, Line] | None:
 
 def hop_added(case: Case) -> Explanation | None:
     """TTFT grew by the same time at every prompt length, or outside the server: the way got longer."""
-    grown = [pair for pair in pairs(case) if slower(pair.now.ttft, pair.before.ttft)]
+    grown = [pair for pair in pairs(case) if slower(case, pair.now.ttft, pair.before.ttft)]
     if not grown:
         return None
     pair = max(grown, key=lambda one: one.grown(lambda ask: ask.ttft))
@@ -102,7 +102,7 @@ def _slopes(old: Line, new: Line) -> str:
 def cache_reset(case: Case) -> Explanation | None:
     """Shared beginnings were cached before, are not at first now, and are again later: the cache was emptied."""
     old, new = _repeats(case)
-    if old is None or new is None or not slower(new.early_ttft, old.early_ttft):
+    if old is None or new is None or not slower(case, new.early_ttft, old.early_ttft):
         return None
     if not (_hits(old.early_cached, old.early_ttft, new.early_ttft) and _warms_up(new)):
         return None
@@ -115,7 +115,7 @@ def cache_reset(case: Case) -> Explanation | None:
 def cache_lost(case: Case) -> Explanation | None:
     """Shared beginnings were cached before, and now they are not even on later requests."""
     old, new = _repeats(case)
-    if old is None or new is None or not slower(new.later_ttft, old.later_ttft) or _warms_up(new):
+    if old is None or new is None or not slower(case, new.later_ttft, old.later_ttft) or _warms_up(new):
         return None
     return _cache_change(
         "cache-lost", "shared beginnings are no longer cached", old, new, "cache",
@@ -158,7 +158,7 @@ def _cache_change(rule: str, cause: str, old: Repeats, new: Repeats, levers: str
 
 def prefill_slower(case: Case) -> Explanation | None:
     """TTFT grew, and neither the way nor a cache explains it."""
-    grown = [pair for pair in pairs(case) if slower(pair.now.ttft, pair.before.ttft)]
+    grown = [pair for pair in pairs(case) if slower(case, pair.now.ttft, pair.before.ttft)]
     if not grown or any(one.rule == "hop-added" for one in case.found):
         return None
     pair = max(grown, key=lambda one: one.grown(lambda ask: ask.ttft))
@@ -181,7 +181,7 @@ def drafts_rejected(case: Case) -> Explanation | None:
     """Steps yield fewer tokens than before, and tokens take longer for it."""
     for pair in pairs(case):
         old, new = pair.before.steps, pair.now.steps
-        if old is None or new is None or not slower(pair.now.decode, pair.before.decode):
+        if old is None or new is None or not slower(case, pair.now.decode, pair.before.decode):
             continue
         fewer = _fewer_tokens(old.tokens_per_step, new.tokens_per_step)
         rejected = old.acceptance is not None and new.acceptance is not None and _fell(old.acceptance, new.acceptance)
@@ -214,9 +214,9 @@ def _fell(old: float, new: float) -> bool:
 
 def decode_slower(case: Case) -> Explanation | None:
     """TPOT grew, and drafts do not explain it."""
-    grown = [pair for pair in pairs(case) if slower(pair.now.decode, pair.before.decode)]
+    grown = [pair for pair in pairs(case) if slower(case, pair.now.decode, pair.before.decode)]
     # The time of an answer that got longer is not a slower decode.
-    grown = [pair for pair in grown if (pair.now.tpot or 0.0) >= (pair.before.tpot or 0.0) * (1 + CHANGED)]
+    grown = [pair for pair in grown if (pair.now.tpot or 0.0) >= (pair.before.tpot or 0.0) * (1 + case.least)]
     if not grown or any(one.rule == "drafts-rejected" for one in case.found):
         return None
     pair = max(grown, key=lambda one: one.grown(lambda ask: ask.decode))
