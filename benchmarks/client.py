@@ -18,8 +18,8 @@ both inside, as they do for their users. Memory is the growth of the peak, by st
 what the imports had left free. Medians over the runs.
 
 ``--processes 2 4`` adds our client in so many worker processes, which share all cores but the server's.
-``--others`` adds the load tools of others, installed from the package index (`benchmarks._others`), at every concurrency
-or at those named behind it; ``--page`` writes `docs/explanation/client-benchmark.md`.
+``--others`` adds the load tools of others, installed from the package index (`benchmarks._others`), at every
+concurrency or at those named behind it; ``--page`` writes `docs/explanation/client-benchmark.md`.
 """
 
 from __future__ import annotations
