@@ -40,6 +40,7 @@ class Keeper:
         self._outcomes: Counter[str] = Counter()
         self._troubles: list[str] = []
         self._informing: list[str] = []
+        self._foreign: float | None = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count the item, by its own word where it has one."""
@@ -50,6 +51,13 @@ class Keeper:
                 self._informing.append(str(report.longrepr[2]))
             if word not in ("PASSED", "PASS"):
                 self._troubles.append(f"{report.nodeid}: {report.longreprtext.strip().splitlines()[-1:]}")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Ask how busy others were while the engine still runs: what it used counts as the suite's own only then."""
+        state = item.config.stash.get(STATE, None)
+        if nextitem is None and state is not None and state.lab is not None and state.lab.watch is not None:
+            self._foreign = state.lab.watch.report().foreign
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -62,6 +70,7 @@ class Keeper:
             "outcomes": dict(self._outcomes),
             "troubles": self._troubles,
             "informing": self._informing,
+            "foreign_cores": self._foreign,
         }
         if state is not None and state.lab is not None:
             facts |= facts_of(state, state.lab)
@@ -78,7 +87,6 @@ def facts_of(state: PerfState, lab: Lab) -> dict[str, Any]:
         "model": lab.server.model,
         "hardware": lab.server.hardware,
         "settings": dict(lab.server.settings),
-        "foreign_cores": lab.watch.report().foreign if lab.watch is not None else None,
         "start_seconds": getattr(lab.engine, "start_seconds", None),
         "token_sources": dict(Counter(str(line.token_source) for line in lines)),
         "answers_checked": checked,
