@@ -152,8 +152,6 @@ class Lab:
         """
         if restart and self.engine.can_restart:
             self.engine.restart()
-            # The engine may have another address now; whoever still holds this lab must find it there.
-            self.target = replace(self.target, base_url=self.engine.base_url)
         return replace(
             self,
             target=replace(self.target, base_url=self.engine.base_url),
@@ -161,6 +159,12 @@ class Lab:
             watch=watch_host(self.server),
             runs={},
         )
+
+    def follow_engine(self) -> None:
+        """Go on at the engine's present address: later sessions, with labs of their own, may have restarted it."""
+        if self.engine.can_restart:
+            self.target = replace(self.target, base_url=self.engine.base_url)
+            self.__dict__["server_view"] = replace(self).server_view
 
     def _resolved(self, workload: Workload) -> Workload:
         """The workload with its open ends filled in: endpoint and repetitions."""

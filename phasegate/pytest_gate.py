@@ -121,7 +121,7 @@ class PytestGate:
         reference = self.state.reference_opening()
         if reference is None:
             with self._sentinel():
-                return gate_stored(
+                gated = gate_stored(
                     self.lab,
                     workloads,
                     self.store(),
@@ -130,6 +130,9 @@ class PytestGate:
                     pinned=option("--perf-pinned"),
                     say=self.state.say,
                 )
+            # Items behind this one measure with the run's own lab.
+            self.lab.follow_engine()
+            return gated
         with ExitStack() as stack:
             other = stack.enter_context(open_lab(reference, self.state.say))
             other.progress = self.lab.progress
@@ -170,6 +173,7 @@ class PytestGate:
                     sitting = sit(current, workloads, fresh=number > 0, say=self.state.say)
                     self.updates.append(sitting.session)
                     current = sitting.lab
+            self.lab.follow_engine()
         except (MeasurementError, CalibrationError, EngineError) as error:
             raise self.state.invalid_run(str(error)) from None
         self._save(self.updates)

@@ -161,3 +161,16 @@ def test_a_sentinel_is_measured_in_every_session(tmp_path: Path, quick: QuickPyt
         done = desk.run("", "--update-baselines", "--perf-sessions", "2", "--perf-sentinel-url", frozen.base_url)
     assert done.status == 0, done.output
     assert all("sentinel[" in path.read_text(encoding="utf-8") for path in desk.sessions())
+
+
+def test_load_is_measured_on_the_server_that_the_gate_restarted(desk: Desk) -> None:
+    """The gate's sessions restart the engine, which gets another address; what comes after must find it."""
+    done = desk.runner.run(
+        "perf_tests/test_regression.py", "perf_tests/test_slo.py::test_objective_is_kept", "-q",
+        "--perf-engine", "simulator", "--perf-engine-config", SPEED, "--perf-concurrency", "1",
+        "--perf-slo", "ttft:p50:30s", "--perf-load-requests", "5", "--perf-sessions", "2",
+        "--perf-workloads", str(desk.folder / "workloads"), "--perf-baselines", str(desk.baselines),
+        "--perf-policy", str(desk.folder / "policy.yaml"),
+    )  # fmt: skip
+    assert "connect" not in done.output, done.output
+    assert "INVALID_RUN" not in done.output, done.output
