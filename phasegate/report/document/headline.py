@@ -158,9 +158,10 @@ def _sure(row: Row, gate: Gate | None) -> str:
             f" ({source_words(row.tolerance_source)})" if row.tolerance_source and row.tolerance is not None else ""
         )
         parts.append(f"95 % interval {interval(row)}{allowed}{source}")
-    if row.mde is not None:
-        weak = "only " if row.tolerance is not None and row.mde > row.tolerance else ""
-        parts.append(f"{weak}a worsening of {format_percent(row.mde)} would have been found")
+    weak = row.mde is not None and row.tolerance is not None and row.mde > row.tolerance
+    # What is proven needs no word on what might have been missed.
+    if row.mde is not None and not (weak and row.verdict == "REGRESSION"):
+        parts.append(f"{'only ' if weak else ''}a worsening of {format_percent(row.mde)} would have been found")
     parts.append(sessions_words(row, gate))
     return "; ".join(part for part in parts if part)
 
