@@ -209,3 +209,23 @@ def test_a_recorded_baseline_and_a_paired_run_are_reported(quick: QuickPytest, s
     assert gate is not None, done.output
     assert (gate.unit, gate.against) == ("block", "a reference measured beside it")
     assert report_of(path).environment.reference["engine"] == "phasegate-simulator"
+
+
+def test_a_probe_draws_the_phases_of_its_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from xml.etree import ElementTree
+
+    from phasegate.engines.simulator.config import SimulatorConfig
+    from phasegate.engines.simulator.engine import SimulatorEngine
+
+    picture = tmp_path / "request.svg"
+    with SimulatorEngine(SimulatorConfig(speed=5.0)) as engine:
+        common = ["probe", "--base-url", engine.base_url, "--model", engine.model, "--max-tokens", "6", "--svg"]
+        assert main([*common, str(picture)]) == 0
+        sent = len(engine.truths())
+        for wrong in (tmp_path / "request.png", tmp_path / "gone" / "request.svg"):
+            assert main([*common, str(wrong)]) == 2
+        assert len(engine.truths()) == sent, "a wrong name must be refused before anything is sent"
+    text = picture.read_text(encoding="utf-8")
+    assert ElementTree.fromstring(text).tag.endswith("svg")
+    assert "x 5 = " in text
+    assert capsys.readouterr().err.count("name a file that ends in .svg") == 2
