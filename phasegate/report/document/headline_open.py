@@ -1,0 +1,120 @@
+"""First screens of runs that decided nothing, and of those whose numbers prove nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from phasegate.report.document.headline_parts import (
+    Parts,
+    also_words,
+    phase_of,
+    said_screen,
+    sure_words,
+)
+from phasegate.report.document.model import Headline, Row
+from phasegate.report.document.words import (
+    metric_name,
+    plural,
+    values_words,
+)
+
+
+def inconclusive(parts: Parts) -> Headline:
+    rows = parts.gated("INCONCLUSIVE")
+    if not rows:
+        laws = [law for law in parts.laws if law.outcome == "INCONCLUSIVE"]
+        open_ones = [(law.law, law.reason) for law in laws]
+        open_ones += [(one.objective, one.reason) for one in parts.objectives if one.verdict == "INCONCLUSIVE"]
+        if not open_ones:
+            return said_screen(parts, "INCONCLUSIVE", "Not decided: these measurements cannot tell")
+        name, reason = open_ones[0]
+        more = f"{plural(len(open_ones), 'claim')} not decided"
+        return Headline(
+            "INCONCLUSIVE", f"Not decided: {name}", None, reason, more, (_remedy(reason),), None, reason,
+            also_words(parts, "INCONCLUSIVE"),
+        )  # fmt: skip
+    row = max(rows, key=_suspicion)
+    compared = [one for one in parts.gate.rows if one.gated] if parts.gate else []
+    return Headline(
+        verdict="INCONCLUSIVE",
+        title=f"Not decided: {metric_name(row.metric)} could be slower or not",
+        phase=phase_of(rows),
+        how_much=f"{values_words(row)} in {row.workload}, but noise alone could do that",
+        how_sure=f"{sure_words(row, parts.gate)}; {len(rows)} of {len(compared)} gated comparisons are open",
+        what_to_do=(row.advice or _remedy(row.reason),),
+        reason=parts.gate.reason if parts.gate else row.reason,
+        also=also_words(parts, "INCONCLUSIVE"),
+    )
+
+
+def _suspicion(row: Row) -> float:
+    """How many times its tolerance an undecided row could be slower; infinite where nothing bounds it."""
+    end = row.ratio_high if row.better == "lower" else (1 / row.ratio_low if row.ratio_low else None)
+    return float("inf") if end is None else (end - 1) / (row.tolerance or 1.0)
+
+
+def _remedy(reason: str) -> str:
+    """The part of a reason that says what would decide: the statistics word it as a remedy."""
+    sentences = [part.strip() for part in reason.split(" [")[0].split("; ")]
+    words = ("measure", "need", "send", "record", "quiet", "more", "compare", "decide")
+    return next((one for one in reversed(sentences) if any(word in one for word in words)), "measure more sessions")
+
+
+def no_baseline(parts: Parts) -> Headline:
+    reason = parts.gate.reason if parts.gate else ""
+    record = reason.split("; record one with: ")[-1] if "; record one with: " in reason else ""
+    kept = [law for law in parts.laws if law.outcome == "PASS"]
+    measured = f"{len(kept)} of {plural(len(parts.laws), 'law')} of the phases hold" if parts.laws else ""
+    return Headline(
+        verdict="NO_BASELINE",
+        title="Nothing to compare with yet",
+        how_much=measured,
+        how_sure="this run says how fast the server is, not whether it got slower",
+        what_to_do=(f"record a baseline: {record}" if record else "record a baseline with --update-baselines",),
+        reason=reason,
+        also=also_words(parts, "NO_BASELINE"),
+    )
+
+
+def not_comparable(parts: Parts) -> Headline:
+    return said_screen(parts, "NOT_COMPARABLE", "The baseline speaks of something else")
+
+
+def broken(word: str, title: str) -> Callable[[Parts], Headline]:
+    def screen(parts: Parts) -> Headline:
+        rows = parts.gated(word)
+        gate_reason = parts.gate.reason if parts.gate is not None and parts.gate.verdict == word else ""
+        failures = [one.message.removeprefix(f"{word}: ") for one in parts.validity.failures if one.word == word]
+        reason = next(filter(None, [gate_reason, *parts.validity.invalid, *failures]), "")
+        advice = tuple(dict.fromkeys(row.advice for row in rows if row.advice))
+        return Headline(
+            verdict=word,
+            title=title,
+            how_much=reason,
+            how_sure="not at all: nothing in this report says anything about the server",
+            what_to_do=advice[:2] or (_repair(word, reason),),
+            reason=reason,
+            also=also_words(parts, word),
+        )
+
+    return screen
+
+
+_REPAIRS = {
+    "INVALID_BASELINE": "mend or remove the stored session that is named, or record the baseline again",
+    "INTERRUPTED": "run it again and let it end; what was measured until then is below",
+    "NOT_MEASURED": "see why nothing was measured, then run it again",
+}
+
+_REPAIRS_BY_REASON = {
+    "requests failed": "find out why requests fail, in the server's log, then measure again",
+    "request failed": "find out why requests fail, in the server's log, then measure again",
+    "unfit": "see what makes the answers unfit, such as a cache or a buffering proxy, then measure again",
+    "quiet host": "measure again on a quiet host",
+}
+
+
+def _repair(word: str, reason: str) -> str:
+    """What to do where the gate's rows do not say it."""
+    by_reason = (advice for part, advice in _REPAIRS_BY_REASON.items() if part in reason)
+    return _REPAIRS.get(word) or next(by_reason, "mend what is named here, then measure again")
