@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from phasegate.gate.diagnose import Situation
     from phasegate.gate.slo import Objective
     from phasegate.lab import Lab
     from phasegate.opening import Opening
@@ -45,7 +46,10 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--concurrency", metavar="N", nargs="*", type=int, default=[1, 4], help="users (default 1 4)")
     parser.add_argument("--slo", metavar="SLO", nargs="+", default=(), help="objectives, such as ttft:p95:500ms")
     parser.add_argument("--seed", type=int, metavar="N", help="of prompts and order; default: a new one")
-    parser.add_argument("--out", metavar="DIR", help="folder for the records (NAME.md); default: print them")
+    parser.add_argument(
+        "--out", metavar="DIR", help="folder for the records (NAME.md) and their figures (NAME.json); default: print"
+    )
+    parser.add_argument("--before", metavar="DIR", help="folder of an earlier --out, to explain what changed since")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,13 +65,14 @@ def run(args: argparse.Namespace) -> int:
         opening = _opening(args)
         check_engine(opening)
         out = _folder(args.out)
+        before = {one.name: _before(args.before, one.name) for one in workloads}
     except (SettingsError, ValueError, OSError, EngineError) as error:
         print(f"phasegate decide: {error}", file=sys.stderr)
         return USAGE
     try:
         with open_lab(opening) as lab:
             for workload in workloads:
-                _decide(lab, workload, objectives, args, out)
+                _decide(lab, workload, objectives, args, out, before[workload.name])
     except (EngineError, MeasurementError, CalibrationError, ValueError, OSError) as error:
         print(f"phasegate decide: {error}", file=sys.stderr)
         return FAILED
@@ -75,13 +80,21 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _decide(
-    lab: Lab, workload: Workload, objectives: list[Objective], args: argparse.Namespace, out: Path | None
+    lab: Lab,
+    workload: Workload,
+    objectives: list[Objective],
+    args: argparse.Namespace,
+    out: Path | None,
+    before: Situation | None,
 ) -> None:
     from phasegate.examination import examine
+    from phasegate.gate.diagnose.codec import to_json
     from phasegate.report.decision_record import Circumstances, decision_record
     from phasegate.report.files import write_text
 
-    examined = examine(lab, workload, levels=sorted(set(args.concurrency)), objectives=objectives, say=_tell)
+    traffic = out is not None or before is not None
+    levels = sorted(set(args.concurrency))
+    examined = examine(lab, workload, levels=levels, objectives=objectives, traffic=traffic, say=_tell)
     circumstances = Circumstances(
         command=_command(args),
         when=f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC",
@@ -89,13 +102,30 @@ def _decide(
         client=lab.client.describe(),
         seed=lab.seed,
     )
-    text = decision_record(examined, circumstances)
+    text = decision_record(examined, circumstances, before)
     if out is None:
         print(text)
         return
     path = out / f"{workload.name}.md"
     write_text(path, text)
+    write_text(path.with_suffix(".json"), to_json(examined.situation))
     _tell(f"wrote {path}")
+
+
+def _before(folder: str | None, name: str) -> Situation | None:
+    """The situation that an earlier run stored.
+
+    Raises:
+        OSError, ValueError: it is not there, or cannot be used.
+    """
+    from phasegate.gate.diagnose.codec import from_json
+
+    if folder is None:
+        return None
+    path = Path(folder) / f"{name}.json"
+    if not path.is_file():
+        raise FileNotFoundError(f"--before: no {path}; give the folder of an earlier --out")
+    return from_json(path.read_text(encoding="utf-8"), str(path))
 
 
 def _tell(line: str) -> None:

@@ -9,6 +9,7 @@ import argparse
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +27,10 @@ def add_parser(subparsers: Any) -> None:
         "explain",
         help="say which phase takes the time in a result, which lever helps, and what does not",
         description=(
-            "Explain RESULT: a report of phasegate in JSON, a session file, a folder of them, CSV with the columns "
-            "session,workload,metric,value, or a result file of vLLM bench serve, SGLang bench_serving, AIPerf or "
-            "GuideLLM. With --before, also what made it slower than that."
+            "Explain RESULT: a report of phasegate in JSON, the figures of a decision (NAME.json of phasegate decide "
+            "--out), a session file, a folder of them, CSV with the columns session,workload,metric,value, or a result "
+            "file of vLLM bench serve, SGLang bench_serving, AIPerf or GuideLLM. With --before, also what made it "
+            "slower than that."
         ),
     )
     parser.add_argument("result", metavar="RESULT", help="what was measured")
@@ -71,30 +73,33 @@ def explain(result: str, before: str | None = None, slo: tuple[str, ...] | list[
 
 
 def _situation(path: str, objectives: list[Objective]) -> Situation:
-    """What the result at a path measured: a report of ours, or anything that ``compare`` reads."""
+    """What the result at a path measured: a report, the figures of a decision, or anything that ``compare`` reads."""
+    from phasegate.gate.diagnose import codec
+    from phasegate.gate.diagnose.from_runs import limits_of
     from phasegate.gate.diagnose.from_sessions import situation_of_sessions
     from phasegate.report.document.codec import from_json
     from phasegate.report.document_situation import situation_of_document
 
-    text = _report_text(Path(path))
-    if text is not None:
+    kind, text = _own_json(Path(path))
+    if kind == "phasegate-report":
         return situation_of_document(from_json(text, path), objectives)
+    if kind == "phasegate-situation":
+        found = codec.from_json(text, path)
+        return replace(found, limits=limits_of(objectives)) if objectives else found
     return situation_of_sessions(_sessions(path), objectives)
 
 
-def _report_text(path: Path) -> str | None:
-    """The text of a report; None for every other kind of file."""
-    from phasegate.report.document.model import SCHEMA
-
+def _own_json(path: Path) -> tuple[str, str]:
+    """The name of the schema and the text of a JSON file that has one; empty for every other kind of file."""
     if path.suffix != ".json" or not path.is_file():
-        return None
+        return "", ""
     try:
         text = path.read_text(encoding="utf-8")
         document = json.loads(text)
     except (OSError, ValueError, RecursionError):
-        return None  # The readers of other results say what is wrong with it.
-    name = SCHEMA.partition("/")[0]
-    return text if isinstance(document, dict) and str(document.get("schema", "")).startswith(f"{name}/") else None
+        return "", ""  # The readers of other results say what is wrong with it.
+    schema = document.get("schema") if isinstance(document, dict) else None
+    return (schema.partition("/")[0], text) if isinstance(schema, str) else ("", "")
 
 
 def _sessions(path: str) -> list[Session]:

@@ -37,6 +37,9 @@ SHORTER = 4
 BRIEF = 8
 """Tokens of an answer that nobody measures."""
 
+BEGINNINGS = 3
+"""Shared beginnings of that traffic: few enough to fit into the slots of a small engine."""
+
 LEAST_PROMPT = 32
 """No prompt is made shorter than this: a template and a question have at least as many tokens."""
 
@@ -70,6 +73,7 @@ def examine(
     *,
     levels: Sequence[int] = LEVELS,
     objectives: Sequence[Objective] = (),
+    traffic: bool = False,
     say: Say = quiet,
 ) -> Examined:
     """Measure one workload so far that it can be explained.
@@ -79,11 +83,17 @@ def examine(
         workload: what users ask; with several cells the longest one is asked by several users.
         levels: users at a time; empty for no load.
         objectives: what is wanted.
+        traffic: also send traffic with the workload's shared beginnings, where it has any: what the server's cache
+            holds of it shows whether the cache was emptied since an earlier sitting.
         say: told what is going on.
 
     Raises:
         MeasurementError, CalibrationError: as `Lab.measure`.
     """
+    repeats = None
+    if traffic and workload.shared_tokens:
+        say(f"{workload.name}: traffic with shared beginnings")  # First, while the cache is as users left it.
+        repeats = _traffic(lab, workload)
     say(f"{workload.name}: one request after another")
     run = lab.measure(workload)
     # A model that reasons needs the whole length before it answers at all.
@@ -99,9 +109,20 @@ def examine(
     runs = [one for one in (run, other) if one is not None]
     host = lab.watch.report().disturbance() if lab.watch is not None else None
     situation = situation_of(
-        runs, levels=load.levels.values(), objectives=objectives, host=(host,) if host is not None else ()
+        runs,
+        levels=load.levels.values(),
+        repeats=repeats,
+        objectives=objectives,
+        host=(host,) if host is not None else (),
     )
     return Examined(workload, run, other, situation)
+
+
+def _traffic(lab: Lab, workload: Workload) -> Repeats:
+    shared, longest = workload.shared_tokens, max(workload.input_tokens)
+    return measure_repeats(
+        lab, shared_tokens=shared, own_tokens=longest - shared, beginnings=BEGINNINGS, endpoint=workload.endpoint
+    )
 
 
 def shorter(workload: Workload, *, brief: bool = True) -> Workload | None:

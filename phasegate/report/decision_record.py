@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from phasegate.examination import Examined
-from phasegate.gate.diagnose import Ask, CacheCalls, Diagnosis, Level, diagnose
+from phasegate.gate.diagnose import Ask, CacheCalls, Diagnosis, Level, Situation, diagnose
 from phasegate.gate.diagnose.expected import Expectation, expectations
 from phasegate.gate.diagnose.explanation import NEITHER
 from phasegate.gate.diagnose.situation import prefill_line
@@ -31,14 +31,14 @@ class Circumstances:
     seed: int
 
 
-def decision_record(examined: Examined, circumstances: Circumstances) -> str:
-    """The whole record.
+def decision_record(examined: Examined, circumstances: Circumstances, before: Situation | None = None) -> str:
+    """The whole record; with an earlier situation it also explains what changed.
 
     Raises:
         ValueError: no request of the workload was measured.
     """
     ask = _main_ask(examined)
-    diagnosis = diagnose(examined.situation)
+    diagnosis = diagnose(examined.situation, before)
     levers = _expected(examined, ask)
     parts = [
         _head(examined, circumstances),

@@ -10,6 +10,8 @@ import pytest
 
 from phasegate.baseline.session_file import session_text
 from phasegate.cli import main
+from phasegate.engines.simulator.config import SimulatorConfig
+from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.workload import load_workload
 from tests.sessions import measurement, session
 
@@ -38,7 +40,7 @@ def test_a_record_tells_the_phase_the_savings_and_what_will_not_help(tmp_path: P
     assert "## What will not help" in text
     assert "First: **prefix caching of 1,000 shared tokens**" in text
     assert str(tmp_path) not in text
-    assert [path.name for path in (tmp_path / "records").iterdir()] == ["bot.md"]
+    assert sorted(path.name for path in (tmp_path / "records").iterdir()) == ["bot.json", "bot.md"]
 
 
 @pytest.mark.parametrize(
@@ -117,3 +119,24 @@ def test_wrong_usage_of_explain_is_one_line(
     error = capsys.readouterr().err.strip()
     assert error.startswith("phasegate explain: ")
     assert "\n" not in error
+
+
+def test_a_deploy_between_two_records_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same traffic, before and after a restart: the cache of shared beginnings is gone, and says so first."""
+    workload = write_workload(tmp_path)
+    config = SimulatorConfig(speed=10, attention_seconds_per_token_pair=0)
+    with SimulatorEngine(config) as engine:
+        words = ["decide", str(workload), "--base-url", engine.base_url, "--concurrency", "1", "--out"]
+        for name in ("first", "before"):  # The first one leaves its beginnings in the cache.
+            assert main([*words, str(tmp_path / name)]) == 0
+    with SimulatorEngine(config) as engine:
+        words[3] = engine.base_url
+        assert main([*words, str(tmp_path / "now"), "--before", str(tmp_path / "before")]) == 0
+    assert "the cache of shared beginnings was emptied" in (tmp_path / "now" / "bot.md").read_text(encoding="utf-8")
+    capsys.readouterr()
+    now, before = (str(tmp_path / name / "bot.json") for name in ("now", "before"))
+    assert main(["explain", now, "--before", before, "--json"]) == 0
+    changes = [one for one in json.loads(capsys.readouterr().out)["findings"] if one["change"]]
+    assert changes[0]["rule"] == "cache-reset"
+    assert main(["decide", str(workload), "--before", str(tmp_path / "nowhere")]) == 2
+    assert "--before: no " in capsys.readouterr().err
