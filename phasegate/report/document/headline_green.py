@@ -24,6 +24,8 @@ from phasegate.units import format_percent
 
 
 def green(word: str) -> Callable[[Parts], Headline]:
+    """The screen of a green word: the largest change, and what would have been found."""
+
     def screen(parts: Parts) -> Headline:
         rows = [row for row in (parts.gate.rows if parts.gate else ()) if row.gated and row.ratio is not None]
         if not rows:
@@ -73,7 +75,6 @@ def _green_without_rows(parts: Parts, word: str) -> Headline:
     """Laws and objectives alone: nothing was compared with a baseline."""
     stored = stored_words(parts)
     if stored and parts.gate is None:
-    """The screen of a green word: the largest change, and what would have been found."""
         return Headline(
             verdict=word,
             title="A new baseline is recorded",

@@ -20,6 +20,7 @@ from phasegate.report.document.words import (
 
 
 def inconclusive(parts: Parts) -> Headline:
+    """The screen of a build that was not decided: the row that could be the slowest, and what would decide."""
     rows = parts.gated("INCONCLUSIVE")
     if not rows:
         laws = [law for law in parts.laws if law.outcome == "INCONCLUSIVE"]
@@ -61,6 +62,7 @@ def _remedy(reason: str) -> str:
 
 
 def no_baseline(parts: Parts) -> Headline:
+    """The screen of a run without anything to compare with."""
     reason = parts.gate.reason if parts.gate else ""
     record = reason.split("; record one with: ")[-1] if "; record one with: " in reason else ""
     kept = [law for law in parts.laws if law.outcome == "PASS"]
@@ -77,10 +79,13 @@ def no_baseline(parts: Parts) -> Headline:
 
 
 def not_comparable(parts: Parts) -> Headline:
+    """The screen of a run whose baseline speaks of another server."""
     return said_screen(parts, "NOT_COMPARABLE", "The baseline speaks of something else")
 
 
 def broken(word: str, title: str) -> Callable[[Parts], Headline]:
+    """The screen of a word that says that nothing is known, under a title."""
+
     def screen(parts: Parts) -> Headline:
         rows = parts.gated(word)
         gate_reason = parts.gate.reason if parts.gate is not None and parts.gate.verdict == word else ""

@@ -74,6 +74,7 @@ def phase_of(rows: Sequence[Row]) -> str:
 
 
 def try_words(lever: str | None) -> str:
+    """A gate's lever as a step to take; empty for none."""
     return f"to win the time back, try {lever.split(': ', 1)[-1]}" if lever else ""
 
 
@@ -98,7 +99,6 @@ def said_screen(parts: Parts, word: str, title: str) -> Headline:
     """The screen of a word that the gate or an item said of the run as a whole, with its sentence."""
     spoken = parts.gate.reason if parts.gate is not None and parts.gate.verdict == word else ""
     if not spoken:
-    """A gate's lever as a step to take; empty for none."""
         spoken = next(
             (one.message.removeprefix(f"{word}: ") for one in parts.validity.failures if one.word == word), ""
         )

@@ -27,6 +27,7 @@ from phasegate.units import format_percent, format_seconds
 
 
 def regression(parts: Parts) -> Headline:
+    """The screen of a build that got slower: the row furthest beyond its tolerance, and its phase."""
     rows = parts.gated("REGRESSION")
     if not rows:
         return said_screen(parts, "REGRESSION", "Slower than the baseline")
@@ -49,6 +50,7 @@ def regression(parts: Parts) -> Headline:
 
 
 def breach(parts: Parts) -> Headline:
+    """The screen of a broken objective: the lowest level that breaks it, why, and what it keeps."""
     broken = [one for one in parts.objectives if one.verdict == "SLO_BREACH"]
     if not broken:
         rows = parts.gated("SLO_BREACH")
@@ -125,6 +127,7 @@ def _percentile(parts: Parts, one: ObjectiveRow) -> str:
 
 
 def failed(parts: Parts) -> Headline:
+    """The screen of a broken law, or of any other failed test."""
     broken = [law for law in parts.laws if law.outcome == "FAIL"]
     failures = [one for one in parts.validity.failures if one.word not in WORDS or one.word == "FAIL"]
     if not broken:
