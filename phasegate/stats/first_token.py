@@ -179,7 +179,17 @@ def split_by_counts(
         server = prefill + (queue or 0.0)
     if server is None:
         return Undefined("the server tells neither its TTFT nor its prefill")
-    return FirstToken(float(np.mean(values)), server, overheads.http, tokenising, queue, prefill)
+    held = _held_back_on_average(lines, counts)
+    return FirstToken(float(np.mean(values)), server, overheads.http, tokenising, queue, prefill, held)
+
+
+def _held_back_on_average(lines: Sequence[Timeline], counts: ServerCounts) -> float | None:
+    """As `_held_back`, from the server's mean time of decoding; None unless it counted the same requests."""
+    spans = [line.tokens[-1].at - line.tokens[0].at for line in lines if line.status == "ok" and line.tokens]
+    decode = counts.mean("decode")
+    if decode is None or round(counts.observed["decode"]) != len(spans) or not spans:
+        return None
+    return decode - float(np.mean(spans))
 
 
 def median_split(splits: Sequence[FirstToken]) -> FirstToken | None:

@@ -62,7 +62,7 @@ COLUMNS = (
         "held",
         "the first token was ready and came later because the next step had begun: the server's span of decoding less "
         "the client's",
-        "llama.cpp's `timings.predicted_ms`",
+        "llama.cpp's `timings.predicted_ms`, histograms of decode",
     ),
     ("rest", "TTFT - server - http - text - held; nothing is fitted, so it may be negative", "-"),
     ("TPOT, decode", "time per output token by the client's clock and by the server's", "both"),

@@ -84,6 +84,18 @@ def test_histograms_split_the_mean() -> None:
     assert split.unexplained == pytest.approx(0.001)
 
 
+def test_a_first_token_that_came_late_shows_in_the_mean_time_of_decoding() -> None:
+    """The server decodes for 43 ms where the client sees 40: the first token was held back by 3."""
+    counts = ServerCounts({"ttft": 0.376, "decode": 0.172}, {"ttft": 4, "decode": 4})
+    split = split_by_counts([timeline()] * 4, counts, Overheads(http=0.002))
+    assert isinstance(split, FirstToken)
+    assert split.first_decode == pytest.approx(0.003)
+    assert split.unexplained == pytest.approx(0.001)
+    other = split_by_counts([timeline()] * 4, ServerCounts({"ttft": 0.376, "decode": 0.172}, {"ttft": 4, "decode": 3}))
+    assert isinstance(other, FirstToken)
+    assert other.first_decode is None
+
+
 def test_a_server_that_others_use_too_is_not_split() -> None:
     """It counted seven first tokens while four were measured: its means are not of these requests."""
     counts = ServerCounts({"ttft": 0.7}, {"ttft": 7})
