@@ -195,6 +195,7 @@ def test_a_fault_of_the_report_takes_no_verdict_with_it(
     assert "a fault" in done.output
 
 
+@pytest.mark.slow
 def test_a_recorded_baseline_and_a_paired_run_are_reported(quick: QuickPytest, small: Path, tmp_path: Path) -> None:
     path, common = tmp_path / "r.json", (*SIMULATOR, "speed=5", "--perf-workloads", small, "--perf-report")
     record = ("--perf-baselines", tmp_path / "b", "--update-baselines", "--perf-sessions", "2")
