@@ -18,7 +18,8 @@ help:
 	@echo "make planted plant regressions into the embedded engine and see which are caught (more than half an hour)"
 
 perf: $(STAMP)
-	"$(BIN)/python" -m pytest perf_tests --missing-baseline skip $(PERF_ARGS)
+	mkdir -p perf-results
+	"$(BIN)/python" -m pytest perf_tests --missing-baseline skip --perf-report perf-results/report.html $(PERF_ARGS)
 
 test: lint types unit
 
