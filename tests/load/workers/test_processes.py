@@ -13,13 +13,16 @@ from time import monotonic, sleep
 import psutil
 import pytest
 
+from phasegate.load.closed import run_closed
 from phasegate.load.request import Request
 from phasegate.load.target import Target
 from phasegate.load.workers.crew import WorkersError
 from phasegate.load.workers.driver import Several
 from phasegate.load.workers.job import Job
 from phasegate.load.workers.processes import ProcessCrew
+from phasegate.load_run import LevelRun, Round
 from phasegate.timeline import Ending, Recording
+from phasegate.wire.decoding import decode
 from tests.loopback import Answer, Loopback, Served, steady
 
 KEY = "sk-a-key-that-nobody-may-see"
@@ -141,6 +144,27 @@ def test_closing_leaves_no_process_and_no_open_file() -> None:
     crew.close()
     # The tracker of multiprocessing's own resources has one pipe, and lives as long as this process.
     assert own.num_fds() <= before + 2
+
+
+@pytest.mark.slow
+def test_two_processes_measure_the_percentiles_that_one_does(crew: ProcessCrew) -> None:
+    """The same requests to the same server, whose first tokens take from 50 ms to 1.2 s: equal but for noise."""
+
+    def script(served: Served) -> Answer:
+        return steady(4, first=0.05 + 0.05 * int(served.body["user"][1:]), gap=0.02)
+
+    with Loopback(script) as server:
+        target = Target(server.base_url, "m")
+        one = run_closed(target, requests(24), max_concurrency=6)
+        two = Several(crew, 2).drive(Job(target, requests(24), 6))
+    runs = [LevelRun(6, (Round(tuple(decode(each) for each in result.recordings)),)) for result in (one, two)]
+    for metric, slack in (("ttft", 0.1), ("tpot", 0.02)):
+        for percent in (50, 95):
+            single, several = (run.percentile(metric, percent) for run in runs)
+            assert single is not None
+            assert several is not None
+            assert several.value == pytest.approx(single.value, abs=slack)
+    assert runs[1].failures() == {}
 
 
 SCRIPT = """
