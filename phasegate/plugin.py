@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from phasegate.pytest_options import OPTIONS
+from phasegate.pytest_options import ASK_A_SHAPE, OPTIONS
 
 if TYPE_CHECKING:
     from phasegate.lab import Lab
@@ -88,6 +88,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _state(config).fixtures = fixtures
     if "perf_shape" in fixtures:
         _check_shape(config)
+    elif "perf_lab" in fixtures and (given := next(filter(config.getoption, ASK_A_SHAPE), None)):
+        asked = f"{given} {config.getoption(given)}"
+        raise pytest.UsageError(f"{asked} is judged by perf_tests/test_arrivals.py, which was not chosen")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -213,3 +213,6 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
     ),
 )
 """Names, help and keyword arguments of every option."""
+
+ASK_A_SHAPE = ("--perf-request-rate", "--perf-trace")
+"""Options that ask for a load of arrivals; where no chosen test measures it they would go unheard."""

@@ -54,6 +54,7 @@ def test_a_percentile_with_too_few_requests_is_inconclusive_and_says_how_many_it
         (("--perf-max-stall", "2"), "--perf-max-stall: '2' is not a duration"),
         (("--perf-batching-factor", "-1"), "--perf-batching-factor is -1"),
         (("--perf-budget", "5"), "--perf-budget: '5' is not a duration"),
+        (("--perf-request-rate", "5"), "--perf-request-rate 5 is judged by perf_tests/test_arrivals.py, which was not"),
     ],
 )
 def test_a_wrong_option_ends_the_run_with_one_line(quick: QuickPytest, options: tuple[str, ...], said: str) -> None:
