@@ -28,7 +28,7 @@ from phasegate.load.proxy import applies_to
 from phasegate.load.request import Request
 from phasegate.load.shapes import Shape
 from phasegate.load.watcher import LoadWatcher, Say
-from phasegate.load.workers.driver import Driver, OneProcess, calibrate_driver, notes_of
+from phasegate.load.workers.driver import Driver, OneProcess, calibrate_driver, notes_of, worker_remark
 from phasegate.load.workers.job import Job
 from phasegate.load_plan import LevelPlan
 from phasegate.load_run import Collision, LevelRun, Pieces, Round
@@ -139,6 +139,7 @@ class LoadLab:
             partial=result.partial,
             missed=load_problem(result, asked),
             notes=notes_of(self.driver, result),
+            sent_by=worker_remark(result),
             client=ClientError(self.lab.calibrations.at(users, setup=self.driver.setup), watched(result.health)),
             workloads={
                 one.request_id: name
@@ -317,6 +318,7 @@ def _joined(before: LevelRun | None, after: LevelRun) -> LevelRun:
         partial=before.partial or after.partial,
         missed=before.missed or after.missed,
         notes=tuple(dict.fromkeys(before.notes + after.notes)),
+        sent_by=after.sent_by,
         client=joined(before.client, after.client),
         workloads={**before.workloads, **after.workloads},
         server=counted_together([before.server, after.server]),

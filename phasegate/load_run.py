@@ -138,6 +138,7 @@ class LevelRun:
         client: what is known of the client's own error at this level; None where nothing is.
         workloads: request id -> workload, of a mix; empty where all requests are of one.
         server: what the server counted in all rounds together; None where it does not tell.
+        sent_by: which workers sent it, and how each did in the last round; None for the run's own process.
     """
 
     level: float
@@ -149,6 +150,7 @@ class LevelRun:
     client: ClientError | None = None
     workloads: Mapping[str, str] = field(default_factory=dict)
     server: ServerCounts | None = None
+    sent_by: str | None = None
 
     @property
     def timelines(self) -> tuple[Timeline, ...]:

@@ -109,6 +109,7 @@ def level_notes(runs: Sequence[LevelRun]) -> list[str]:
         lines += [f"{run.name}: INVALID: {run.missed}"] if run.missed else []
         lines += [f"{run.name}: PARTIAL: stopped after {run.sent} requests"] if run.partial else []
         lines += [f"{run.name}: note: {note}" for note in run.notes]
+        lines += [f"{run.name}: {run.sent_by}"] if run.sent_by else []
     return lines
 
 

@@ -51,7 +51,7 @@ class Driver(Protocol):
         """
 
     def remark(self, result: LoadResult) -> str | None:
-        """What is to be said of who sent this load, or None."""
+        """What makes who sent this load doubtful, beside the client's own warnings; or None."""
 
     def close(self) -> None:
         """End all workers. Safe to call twice; the next load starts new ones."""
@@ -125,8 +125,9 @@ class Several:
         return None
 
     def remark(self, result: LoadResult) -> str | None:
-        """How the workers did."""
-        return worker_remark(result)
+        """Nothing: the number was chosen."""
+        del result
+        return None
 
     def close(self) -> None:
         """End all workers."""
@@ -172,14 +173,14 @@ class Auto:
         return f"the client was at its limit; measuring again with {after} worker processes instead of {before}"
 
     def remark(self, result: LoadResult) -> str | None:
-        """How the workers did, or why there are no more of them."""
+        """Why there are no more workers, where there should be."""
         if result.health.at_its_limit and self.workers >= self._most:
             cores = _counted(self._cores, "core")
             return (
                 f"{OPTION} auto stays at {self.workers} on {cores}, since one is left to everything else; give the "
                 "client more cores, or name a number of workers"
             )
-        return worker_remark(result)
+        return None
 
     def close(self) -> None:
         """End all workers."""
@@ -223,7 +224,7 @@ def calibrate_driver(
 
 
 def notes_of(driver: Driver, result: LoadResult) -> tuple[str, ...]:
-    """What is to be said of the client beside a result: what makes it doubtful, and who sent."""
+    """What makes a result's client doubtful; empty where nothing does. A diagnosis takes it for that."""
     remark = driver.remark(result)
     return (*result.health.warnings(), *(() if remark is None else (remark,)))
 

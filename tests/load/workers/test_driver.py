@@ -9,7 +9,15 @@ from phasegate.load.health import ClientHealth, WorkerHealth
 from phasegate.load.own_error import Calibrations
 from phasegate.load.target import Target
 from phasegate.load.workers.choice import WorkersAsked
-from phasegate.load.workers.driver import Auto, OneProcess, Several, calibrate_driver, driver_for, notes_of
+from phasegate.load.workers.driver import (
+    Auto,
+    OneProcess,
+    Several,
+    calibrate_driver,
+    driver_for,
+    notes_of,
+    worker_remark,
+)
 from phasegate.load.workers.job import Job
 from tests.load.workers.test_conduct import requests
 from tests.load.workers.thread_crew import ThreadCrew
@@ -80,10 +88,16 @@ def test_every_worker_has_its_figures_in_the_remark() -> None:
         WorkerHealth(2, "b", 5, 0, None, LATE),
         WorkerHealth(3, "b", 5, 5, "killed by signal 9", None),
     )
-    remark = Several(ThreadCrew(), 3).remark(result(LATE, workers=workers))
-    assert remark == (
+    assert worker_remark(result(LATE, workers=workers)) == (
         "sent by 3 workers on 2 machines: event loops late by 1.0 / 200.0 / - ms (p99), 10% / 10% / - of a core used"
     )
+
+
+def test_that_several_sent_is_no_doubt_about_the_client() -> None:
+    """A diagnosis would take it for one."""
+    fine = result(WELL, workers=(WorkerHealth(1, "a", 5, 0, None, WELL),))
+    assert notes_of(Several(ThreadCrew(), 3), fine) == ()
+    assert worker_remark(result(WELL)) is None
 
 
 def test_workers_are_calibrated_as_they_send_and_under_their_own_name() -> None:

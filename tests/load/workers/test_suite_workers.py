@@ -28,8 +28,9 @@ def test_levels_are_sent_by_the_workers_asked_for(quick: QuickPytest) -> None:
         "--perf-load-requests", "20", "--perf-workers", "2",
     )  # fmt: skip
     assert "2 passed" in done.output
-    assert "1 at a time: note: sent by 1 worker on 1 machine" in done.output
-    assert "4 at a time: note: sent by 2 workers on 1 machine" in done.output
+    assert "1 at a time: sent by 1 worker on 1 machine" in done.output
+    assert "4 at a time: sent by 2 workers on 1 machine" in done.output
+    assert done.output.count("sent by 2 workers") == 1
 
 
 def test_arrivals_are_sent_by_them_too(quick: QuickPytest) -> None:
