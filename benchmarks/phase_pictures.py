@@ -11,6 +11,7 @@ import argparse
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -54,11 +55,13 @@ def main(words: Sequence[str] | None = None) -> int:
 def measure() -> None:
     """Run the suite and keep its document, without what would only repeat where it was run."""
     tests = [f"perf_tests/{name}" for name in TESTS]
-    command = [sys.executable, "-m", "pytest", *tests, "-q", *OPTIONS, "--perf-report", str(RUN)]
-    done = subprocess.run(command, cwd=ROOT, check=False)
-    if done.returncode not in (0, 1, 13):
-        raise SystemExit(f"the run ended with {done.returncode}, so there is nothing to draw")
-    document = from_json(RUN.read_text(encoding="utf-8"), str(RUN))
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / RUN.name
+        command = [sys.executable, "-m", "pytest", *tests, "-q", *OPTIONS, "--perf-report", str(report)]
+        done = subprocess.run(command, cwd=ROOT, check=False)
+        if done.returncode not in (0, 1, 13):
+            raise SystemExit(f"the run ended with {done.returncode}, so its numbers are not kept")
+        document = from_json(report.read_text(encoding="utf-8"), str(report))
     shown = " ".join(["pytest", *tests, *OPTIONS, "--perf-report", RUN.relative_to(ROOT).as_posix()])
     RUN.write_text(to_json(replace(document, reproduce=Reproduce((shown,), document.reproduce.seed))), encoding="utf-8")
 
