@@ -129,7 +129,7 @@ def test_an_objective_on_one_phase_never_releases_the_other() -> None:
 
 
 def test_the_candidate_never_releases_what_binds() -> None:
-    """A candidate whose prefill exploded would be bound by it; the baseline's decode gates still, and a flip is said."""
+    """A candidate whose prefill exploded would be bound by it; decode, which bound the baseline, gates still."""
     result = judge(BASELINE, build(3, 5, {("chat", "ttft"): 100.0}, start=100), Policy())
     assert row(result, "chat", "tpot").gated
     assert any("flipped from decode to prefill" in line for line in result.warnings)
