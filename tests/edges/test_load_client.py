@@ -19,17 +19,17 @@ from tests.load_runs import load_lab_on, small
 
 SPEED = ("--perf-engine", "simulator", "--perf-engine-config", "speed=20")
 
-TTFT = parse_objective("ttft:p50:1ms", source="test")
+WHOLE = parse_objective("e2el:p50:1ms", source="test")
 
 USERS = small("concurrency", 64, 12)
 
-MARGIN = 0.010
+MARGIN = 0.030
 """Seconds by which the objective is broken: a healthy client adds less than a quarter of that."""
 
 
-@pytest.mark.parametrize("work", [0.0, 0.005])
+@pytest.mark.parametrize("work", [0.0, 0.01])
 def test_a_client_that_works_between_reads_judges_nobody(work: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """5 ms of work for every read, as of a client that parses while it measures; without it the same run is judged.
+    """10 ms of work for every read, as of a client that parses while it measures; without it the same run is judged.
 
     That the load was not reached is left out here: the client's error alone must say so.
     """
@@ -45,13 +45,13 @@ def test_a_client_that_works_between_reads_judges_nobody(work: float, monkeypatc
     assert run.client is not None
     assert run.client.own is not None
     # 17 misses of 24 prove that more than half miss.
-    limit = sorted(run.samples("ttft"), reverse=True)[16] - MARGIN
-    kept = judge_level(replace(TTFT, limit=limit), replace(run, missed=None))
+    limit = sorted(run.samples("e2el"), reverse=True)[16] - MARGIN
+    kept = judge_level(replace(WHOLE, limit=limit), replace(run, missed=None))
     assert (kept.verdict is Verdict.INVALID_RUN) is (work > 0), kept.reason
     if work:
-        assert run.client.own.ttft_p50 + run.client.own.span_p50 > 0.004, "the calibration runs the same client"
+        assert run.client.own.ttft_p50 + run.client.own.span_p50 > 0.01, "the calibration runs the same client"
         assert "the client itself" in kept.reason
-        assert "of the margin of 10.0 ms" in kept.reason
+        assert "of the margin of 30.0 ms" in kept.reason
         assert "lower the concurrency" in kept.reason
 
 
