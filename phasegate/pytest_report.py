@@ -20,6 +20,7 @@ import pytest
 from phasegate.report.files import ReportPathError, check_path, write_report
 
 if TYPE_CHECKING:
+    from phasegate.gate.roofline_words import Roofline
     from phasegate.pytest_state import PerfState
     from phasegate.report.document.build import Finished
     from phasegate.report.document.model import Document
@@ -162,7 +163,7 @@ LONG = 12
 
 def _of_state(state: PerfState) -> dict[str, Any]:
     """What the state of a run knows, in the words of `Finished`."""
-    gate, load = state.gate, state.load
+    gate, load, limits = state.gate, state.load, _limits(state)
     gated = gate.gated if gate is not None else None
     return {
         "lab": state.lab,
@@ -177,19 +178,49 @@ def _of_state(state: PerfState) -> dict[str, Any]:
         "objectives": state.load_options.objectives,
         "judged": load.judged if load is not None else (),
         "remarks": tuple(gate.said) if gate is not None else (),
-        "diagnosis": _diagnosis(state),
+        "diagnosis": _diagnosis(state, limits),
+        "roofline": _roofline(state, limits),
         "server_timings": _server_timings(state),
     }
 
 
-def _diagnosis(state: PerfState) -> list[dict[str, Any]]:
+def _limits(state: PerfState) -> Roofline | None:
+    """The phases against the hardware, as the summary works them out; None where that is not known."""
+    from phasegate.engines.base import EngineError
+    from phasegate.limits import lab_roofline
+
+    if state.lab is None or not state.lab.runs:
+        return None
+    facts = (state.config.getoption(f"--perf-{name}-facts") for name in ("model", "hardware"))
+    try:
+        return lab_roofline(state.lab, *facts)
+    except (EngineError, ValueError):
+        return None  # The summary says why.
+
+
+def _roofline(state: PerfState, limits: Roofline | None) -> dict[str, Any] | None:
+    """The line that says which hardware would help, and the arithmetic behind it."""
+    from phasegate.gate.roofline_words import arithmetic, verdict_line
+    from phasegate.pytest_roofline import level_lines
+
+    if limits is None:
+        return None
+    return {"verdict": verdict_line(limits), "arithmetic": [*arithmetic(limits), *level_lines(limits, state.load)]}
+
+
+def _diagnosis(state: PerfState, limits: Roofline | None) -> list[dict[str, Any]]:
     """What takes the time, as the summary says it; nothing about figures that cannot be judged."""
+    from dataclasses import replace
+
+    from phasegate.gate.diagnose.situation import Machine
     from phasegate.pytest_diagnosis import explain_run, situation_of_run
     from phasegate.report.diagnosis_lines import diagnosis_record
 
     now = situation_of_run(state)
     if now is None or state.invalid:
         return []
+    if limits is not None:
+        now = replace(now, machine=Machine(limits.mbu.value, limits.mfu.value))
     found = diagnosis_record(explain_run(state, now))
     share = {"symptom": "the longest request", "cause": found["share"], "phase": found["phase"]}
     return [*found["findings"], *([share] if found["share"] else [])]

@@ -152,7 +152,7 @@ def full_document() -> Document:
             }
         ],
         server_timings={LONG: {"TTFT": 0.28, "prefill": 0.25, "unexplained": -0.001}},
-        roofline={"bandwidth": "40 GB/s"},
+        roofline={"verdict": "decode runs at 60 % of its limit", "arithmetic": ["a step: 125 MB"]},
         exit_status=1,
         **load_of(broken=True),
     )
