@@ -142,8 +142,8 @@ class Timeline:
     Attributes:
         status: ``"ok"``, ``"error"`` or ``"empty"`` (an answer without a single token).
         error_kind: for errors one of ``http_<status>``, ``stream_error``, ``not_streaming``, ``truncated``,
-            ``wrong_dialect``, ``connection_lost``, ``connection_reset``, ``idle_timeout``, ``total_timeout``, ``connect_failed``, ``protocol``,
-            ``cancelled``, ``worker_lost``; else None.
+            ``wrong_dialect``, ``connection_lost``, ``connection_reset``, ``idle_timeout``, ``total_timeout``,
+            ``connect_failed``, ``protocol``, ``cancelled``, ``worker_lost``; else None.
         error_message: the server's or transport's own words, shortened and free of secrets.
         due, sent: as in the recording.
         connect_time: as in the recording.

@@ -72,6 +72,8 @@ class Evidence:
         p_worse, p_better: one-sided.
         d_all, p_worse_all: difference and p of "worse", far sessions neither pulled in nor left out.
         far: candidate sessions that were pulled in.
+        least, most: difference of the best and of the worst candidate session, as measured.
+        disagree: whether so few candidate sessions contradict each other that none can be called the bad one.
     """
 
     d: float
@@ -83,6 +85,9 @@ class Evidence:
     d_all: float
     p_worse_all: float
     far: int
+    least: float
+    most: float
+    disagree: bool
 
 
 def own_variance(logs: Logs, correlation: float) -> tuple[float, float]:
@@ -172,7 +177,22 @@ def weigh(baseline: Logs, candidate: Logs, noise: Noise, *, leverage: float, con
     return Evidence(
         d, error, d - half, d + half, p_worse, p_better,
         raw, upper_tail(raw / error, noise.df), far,
+        float(candidate.min()) - before, float(candidate.max()) - before, contradict(candidate, noise),
     )  # fmt: skip
+
+
+def contradict(candidate: Logs, noise: Noise) -> bool:
+    """Whether two or three candidate sessions lie so far apart that nobody can say which one is the bad one.
+
+    Of three, one may be bad: the other two then agree. Of two, neither can be called so. With more sessions, far ones
+    are recognised by the others (`winsorised`) and a larger variance by itself (`with_unrest`).
+    """
+    if candidate.size not in (2, 3):
+        return False
+    ordered = np.sort(candidate)
+    apart = float(np.diff(ordered).min())
+    limit = critical_t(UNREST_ALPHA / 2.0, noise.df) * noise.deviation * math.sqrt(2.0 * max(1.0, noise.unrest))
+    return apart > limit
 
 
 def detectable(

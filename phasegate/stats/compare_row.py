@@ -174,7 +174,11 @@ class _Judge:
     def _plain(self, evidence: Evidence) -> ComparedRow:
         """The row with its effect only."""
         one = self.weighed.comparison
-        ends = [math.exp(-x if one.higher_is_better else x) for x in _bounded(evidence.d, evidence.low, evidence.high)]
+        low, high = evidence.low, evidence.high
+        if evidence.disagree:
+            # The noise of the baseline says nothing of sessions that contradict each other.
+            low, high = min(low, evidence.least), max(high, evidence.most)
+        ends = [math.exp(-x if one.higher_is_better else x) for x in _bounded(evidence.d, low, high)]
         low, high = sorted(ends[1:])
         k, m = self.weighed.counts
         return ComparedRow(
@@ -213,6 +217,8 @@ class _Judge:
             return Decision.UNDECIDED, f"the frozen reference itself moved by {moved}, so the host changed"
         if m < self.settings.least_candidate:
             return Decision.UNDECIDED, f"{m} {self.weighed.unit} alone may be a bad one"
+        if evidence.disagree and (falls_worse or falls_better) and not self._all_large(evidence, falls_worse):
+            return Decision.UNDECIDED, f"its {self.weighed.unit}s contradict each other, {self._from_to(evidence)}"
         if falls_worse and self._large(evidence.d):
             noise = f"p = {evidence.p_worse:.2g} of {self.level:.2g} allowed"
             return Decision.REGRESSED, f"worse than noise explains ({noise}){self._assumption()}"
@@ -237,6 +243,17 @@ class _Judge:
         one = self.weighed.comparison
         before = math.exp(float(np.mean(np.log(one.baseline))))
         return worse_by >= self._material and before * abs(fraction(worse_by)) >= one.floor
+
+    def _all_large(self, evidence: Evidence, worse: bool) -> bool:
+        """Whether every candidate session by itself lies beyond the whole tolerance, in the verdict's direction."""
+        by = evidence.least if worse else -evidence.most
+        return by >= 2.0 * self._material and self._large(by)
+
+    def _from_to(self, evidence: Evidence) -> str:
+        """``+2.8 % and +18.6 %``: the sessions that lie farthest apart."""
+        flip = self.weighed.comparison.higher_is_better
+        ends = sorted(math.exp(-x if flip else x) for x in _bounded(evidence.least, evidence.most))
+        return f"{signed(ends[0])} and {signed(ends[1])}"
 
     def _far_off_decides(self, evidence: Evidence) -> bool:
         """Whether a material worsening would stand but for the care taken with few sessions that lie far off."""

@@ -251,3 +251,33 @@ def test_two_candidate_sessions_find_what_the_row_says_they_would() -> None:
         one[0] = replace(one[0], candidate=scaled(list(one[0].candidate), shift))
         missed += compare_stored(one).rows[0].decision is not Decision.REGRESSED
     assert missed <= 12
+
+
+QUIET = [45.8, 45.9, 45.7, 45.8, 46.0, 45.6, 45.8, 45.9]
+
+
+@pytest.mark.parametrize("candidate", [[54.3, 47.1], [54.3, 47.1, 57.1]], ids=["two", "three"])
+def test_sessions_that_contradict_each_other_decide_nothing_and_their_interval_holds_them(
+    candidate: list[float],
+) -> None:
+    """One of them is nearly as fast as before: a noise that the baseline has never seen, and no proof of a change."""
+    row = judge(QUIET, candidate)
+    assert row.decision is Decision.UNDECIDED
+    assert "contradict each other, +2.8 %" in row.reason
+    assert row.low is not None
+    assert row.high is not None
+    assert row.low == pytest.approx(min(candidate) / 45.8, abs=1e-3)
+    assert row.high == pytest.approx(max(candidate) / 45.8, abs=1e-3)
+
+
+@pytest.mark.parametrize("candidate", [[54.3, 60.1], [0.8 * 45.8, 0.7 * 45.8]], ids=["slower", "faster"])
+def test_contradicting_sessions_decide_where_each_of_them_says_the_same(candidate: list[float]) -> None:
+    row = judge(QUIET, candidate)
+    assert row.decision is (Decision.REGRESSED if candidate[0] > 50 else Decision.IMPROVED)
+
+
+def test_one_bad_session_of_three_is_still_recognised_by_the_other_two() -> None:
+    row = judge(QUIET, [45.8 * 1.1, 45.8 * 1.101, 45.8 * 1.6])
+    assert row.decision is Decision.REGRESSED
+    assert row.high is not None
+    assert row.high < 1.2
