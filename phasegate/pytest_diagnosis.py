@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from phasegate.gate.diagnose import Diagnosis, Machine, Situation, diagnose
+from phasegate.gate.diagnose import Diagnosis, Situation, diagnose
+from phasegate.gate.diagnose.from_limits import machine_of
 from phasegate.gate.diagnose.from_runs import situation_of
 from phasegate.gate.diagnose.from_sessions import situation_of_sessions
 from phasegate.gate.verdict import Verdict
@@ -26,7 +27,7 @@ def write_run_diagnosis(terminal: Any, state: PerfState, limits: Roofline | None
     if now is None or state.invalid:
         return
     if limits is not None:
-        now = replace(now, machine=Machine(limits.mbu.value, limits.mfu.value))
+        now = replace(now, machine=machine_of(limits))
     write_diagnosis(terminal, explain_run(state, now))
 
 

@@ -212,7 +212,7 @@ def _diagnosis(state: PerfState, limits: Roofline | None) -> list[dict[str, Any]
     """What takes the time, as the summary says it; nothing about figures that cannot be judged."""
     from dataclasses import replace
 
-    from phasegate.gate.diagnose.situation import Machine
+    from phasegate.gate.diagnose.from_limits import machine_of
     from phasegate.pytest_diagnosis import explain_run, situation_of_run
     from phasegate.report.diagnosis_lines import diagnosis_record
 
@@ -220,7 +220,7 @@ def _diagnosis(state: PerfState, limits: Roofline | None) -> list[dict[str, Any]
     if now is None or state.invalid:
         return []
     if limits is not None:
-        now = replace(now, machine=Machine(limits.mbu.value, limits.mfu.value))
+        now = replace(now, machine=machine_of(limits))
     found = diagnosis_record(explain_run(state, now))
     share = {"symptom": "the longest request", "cause": found["share"], "phase": found["phase"]}
     return [*found["findings"], *([share] if found["share"] else [])]

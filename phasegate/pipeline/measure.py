@@ -15,6 +15,9 @@ from pathlib import Path
 
 from phasegate.pipeline.settings import PipelineError, Settings
 
+TOLD = ("comment.md", "github-action-benchmark.json", "bencher.json")
+"""What `tell` writes afterwards."""
+
 JUNIT, HTML, JSON, SUMMARY, SESSIONS = "junit.xml", "report.html", "report.json", "summary.md", "sessions"
 
 
@@ -55,7 +58,7 @@ def measure(settings: Settings, more: Sequence[str] = ()) -> Measured:
 def _empty(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name in (JUNIT, HTML, JSON, SUMMARY):
+        for name in (JUNIT, HTML, JSON, SUMMARY, *TOLD):
             (out / name).unlink(missing_ok=True)
         shutil.rmtree(out / SESSIONS, ignore_errors=True)
     except OSError as error:

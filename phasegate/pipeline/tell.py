@@ -1,14 +1,19 @@
-"""Telling people: the job's summary, the outputs of the step, and the text of a pull-request comment."""
+"""Telling people and trackers: the job's summary, the step's outputs, a comment's text, and values for histories."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from phasegate.pipeline.measure import Measured
+from phasegate.pipeline.measure import JSON, TOLD, Measured
+from phasegate.report.document import UnreadableReportError
+from phasegate.report.document.codec import from_json
+from phasegate.report.trackers import bencher, github_action_benchmark
 
 MARK = "<!-- phasegate -->"
 """First line of the comment: by it the next run finds the comment and replaces it, instead of adding one."""
+
+COMMENT, GITHUB_BENCHMARK, BENCHER = TOLD
 
 LONGEST_COMMENT = 60_000
 """Characters; GitHub refuses comments above 65,536."""
@@ -54,9 +59,21 @@ def comment_of(text: str) -> str:
 
 def tell(measured: Measured, text: str, environment: Mapping[str, str]) -> None:
     """Write the comment, and what GitHub reads where this runs in one of its jobs."""
-    (measured.out / "comment.md").write_text(comment_of(text), encoding="utf-8")
+    (measured.out / COMMENT).write_text(comment_of(text), encoding="utf-8")
+    _write_trackers(measured)
     _append(environment.get("GITHUB_STEP_SUMMARY"), text if text.endswith("\n") else f"{text}\n")
     _append(environment.get("GITHUB_OUTPUT"), f"status={measured.status}\nmeaning={meaning(measured.status)}\n")
+
+
+def _write_trackers(measured: Measured) -> None:
+    """The run's values for trackers of builds; nothing where it measured nothing."""
+    report = measured.out / JSON
+    try:
+        document = from_json(report.read_text(encoding="utf-8"), str(report))
+    except (OSError, UnreadableReportError):
+        return  # pytest ended before there was one, which the status says
+    for name, text in ((GITHUB_BENCHMARK, github_action_benchmark(document)), (BENCHER, bencher(document))):
+        (measured.out / name).write_text(text, encoding="utf-8")
 
 
 def _append(path: str | None, text: str) -> None:

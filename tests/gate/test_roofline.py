@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from phasegate.gate.diagnose.from_limits import machine_of
 from phasegate.gate.roofline import (
     HardwareFacts,
     ModelFacts,
@@ -111,6 +112,8 @@ def test_more_than_the_limit_is_refused_and_not_printed_as_truth() -> None:
     assert one.mbu.believable is None
     assert "refused" in verdict_line(one)
     assert "cannot be: the facts of the model or of the hardware are wrong" in verdict_line(one)
+    assert one.mbu.value is not None
+    assert machine_of(one).bandwidth is None
 
 
 def test_what_is_unknown_is_said_to_be_unknown() -> None:

@@ -121,6 +121,12 @@ def test_a_slower_candidate_ends_with_1_and_names_phase_and_lever(accepted: Repo
     assert accepted.comment().startswith(MARK)
     results = {path.name for path in (accepted.folder / "perf-results").iterdir()}
     assert {"report.html", "report.json", "summary.md", "comment.md", "junit.xml", "sessions"} <= results
+    tracked = json.loads((accepted.folder / "perf-results" / "github-action-benchmark.json").read_text())
+    tpot = next(one for one in tracked if one["name"] == "small[in=256,out=8] tpot")
+    assert tpot["unit"] == "ms/token"
+    assert 0.5 < tpot["value"] < 50
+    history = json.loads((accepted.folder / "perf-results" / "bencher.json").read_text())
+    assert history[tpot["name"]]["latency"]["value"] == pytest.approx(tpot["value"] * 1e6, rel=1e-4)
 
 
 def test_the_same_build_ends_with_0(accepted: Repository) -> None:

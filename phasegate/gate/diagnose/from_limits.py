@@ -1,0 +1,11 @@
+"""From the roofline to what the diagnosis may use of it: only shares that can be believed."""
+
+from __future__ import annotations
+
+from phasegate.gate.diagnose.situation import Machine
+from phasegate.gate.roofline_words import Roofline
+
+
+def machine_of(limits: Roofline) -> Machine:
+    """How near the phases run to the limits; a share that cannot be is no evidence for anything."""
+    return Machine(bandwidth=limits.mbu.believable, compute=limits.mfu.believable)
