@@ -224,7 +224,8 @@ class PytestGate:
             part = path.with_suffix(".part")
             part.write_text(session_text(session), encoding="utf-8")
             part.replace(path)
-        self.said.append(f"saved {len(sessions)} sessions in {home}")
+        many = "session" if len(sessions) == 1 else "sessions"
+        self.said.append(f"saved {len(sessions)} {many} in {home}")
 
 
 def _sentence(row: Finding) -> str:

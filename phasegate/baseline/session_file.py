@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -25,6 +24,9 @@ SCHEMA = 1
 
 BENCHMARK_VERSION = "5.1.0"
 """The version of pytest-benchmark whose layout the file follows."""
+
+LARGEST = 1e15
+"""No span, and no rate, is larger; what is, is no measurement."""
 
 _OWN_FIELDS = ("workload", "metric", "phase", "workload_digest", "token_source", "requests", "failed", "invalid")
 
@@ -231,7 +233,7 @@ class _Reader:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self.fail(f"{where}: sample {index + 1} is {value!r}; it must be a number")
         # Compared rather than converted: a whole number may be too large to be a float at all.
-        if not 0 < value < math.inf or value > sys.float_info.max:
+        if not 0 < value < LARGEST:
             self.fail(f"{where}: sample {index + 1} is {value!r}; a measurement is finite and above 0")
         return float(value)
 

@@ -49,7 +49,10 @@ def weighed_row(
 
     ``unit`` is what carries the evidence: ``session``, or ``block`` when paired.
     """
-    old, new = (side.level(question.key, question.percentile) for side in (baseline, candidate))
+    old = baseline.level(question.key, question.percentile)
+    # The level that was weighed: far sessions pulled in, the host's own shift taken off. The plain median could
+    # contradict the change that stands beside it.
+    new = old * row.ratio if old and row.ratio else candidate.level(question.key, question.percentile)
     verdict = WORDS[row.decision]
     reason = f"{question.name}: {say(old, question.facts)} -> {say(new, question.facts)}, {row.reason}"
     if verdict.green and row.baseline_count < policy.baseline_minimum:
@@ -73,12 +76,18 @@ def weighed_row(
         tolerance_source=question.tolerance_source,
         baseline_value=old,
         candidate_value=new,
-        advice=_advice(verdict, row.baseline_count),
+        advice=_advice(verdict, row.baseline_count, row.ratio),
         notes=(*(f"{question.name}: {line}" for line in row.warnings), *_outliers(question, candidate, unit)),
     )
 
 
-def _advice(verdict: Verdict, baseline_count: int) -> str:
+THOUSAND = (400.0, 2500.0)
+"""A change by about so many times is seldom one of speed."""
+
+
+def _advice(verdict: Verdict, baseline_count: int, ratio: float | None) -> str:
+    if ratio is not None and THOUSAND[0] < ratio < THOUSAND[1]:
+        return "look whether the values are in seconds: the new ones are about a thousand times the old ones"
     if verdict is Verdict.REGRESSION:
         return "undo the change, or, where it is accepted, record a new baseline"
     if verdict is Verdict.INCONCLUSIVE and baseline_count < 2:

@@ -41,7 +41,7 @@ class Measured:
 
 
 def measure(settings: Settings, more: Sequence[str] = ()) -> Measured:
-    """Run the suite.
+    """Run the suite; ``more`` are pytest options that the settings may overrule.
 
     Raises:
         PipelineError: the folder of results cannot be written.
@@ -49,7 +49,7 @@ def measure(settings: Settings, more: Sequence[str] = ()) -> Measured:
     out = settings.out
     _empty(out)
     results = [f"--junitxml={out / JUNIT}", *(f"--perf-report={out / name}" for name in (HTML, JSON, SUMMARY))]
-    words = [settings.suite, *results, f"--perf-save-sessions={out / SESSIONS}", *settings.options, *more]
+    words = [settings.suite, *results, f"--perf-save-sessions={out / SESSIONS}", *more, *settings.options]
     # The environment goes on as it is: the key reaches pytest without standing in a command line.
     done = subprocess.run([sys.executable, "-m", "pytest", *words], check=False)
     return Measured(done.returncode, out)

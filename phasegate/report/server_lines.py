@@ -141,8 +141,18 @@ def _rest(rows: Sequence[ServerRow]) -> Iterator[str]:
         )
 
 
+MANY_LEVELS = 4
+"""Names of levels up to which a line lists them."""
+
+
+def _names(names: Sequence[str]) -> str:
+    listed = ", ".join(names[:MANY_LEVELS])
+    return listed if len(names) <= MANY_LEVELS else f"{listed} and {len(names) - MANY_LEVELS} more"
+
+
 def level_lines(load: LoadLab) -> Iterator[str]:
     """What the server counted at each level of load: how long requests waited in it, and what it had to give up."""
+    alike: dict[str, list[str]] = {}
     for run in (*load.levels.values(), *load.rates.values()):
         if run.server is None:
             continue
@@ -151,7 +161,9 @@ def level_lines(load: LoadLab) -> Iterator[str]:
         said = [f"by the server's clock {', '.join(waits)} a request"] if waits else []
         said += count_words(run.server)
         if said:
-            yield f"{run.name}: {'; '.join(said)}"
+            alike.setdefault("; ".join(said), []).append(run.name)
+    for text, names in alike.items():
+        yield f"{_names(names)}: {text}"
 
 
 def count_words(counts: ServerCounts) -> list[str]:

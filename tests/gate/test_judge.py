@@ -379,3 +379,21 @@ def test_a_phase_that_does_not_bind_stays_a_warning_where_a_rule_says_never() ->
     result = judge(BASELINE, build(3, 5, {("chat", "ttft"): 10.0}, start=100), Policy(rules=rules))
     assert result.verdict is Verdict.PASS
     assert any("not gated, but slower" in line for line in result.warnings)
+
+
+def test_the_two_values_of_a_row_give_the_change_beside_them() -> None:
+    """Also where a session stands far off, so that the plain medians would say something else."""
+    candidate = build(3, 5, {("chat", "tpot"): 1.02}, start=100)
+    far = [replace(one, samples=tuple(2 * value for value in one.samples)) for one in candidate[0].measurements]
+    result = judge(BASELINE, [replace(candidate[0], measurements=tuple(far)), *candidate[1:]], Policy())
+    for finding in result.findings:
+        assert finding.ratio is not None
+        assert finding.baseline_value is not None
+        assert finding.candidate_value == pytest.approx(finding.baseline_value * finding.ratio)
+
+
+def test_a_thousandfold_change_asks_for_the_unit() -> None:
+    result = judge(BASELINE, build(3, 5, {("chat", "tpot"): 1000.0}, start=100), Policy())
+    found = row(result, "chat", "tpot")
+    assert found.verdict is Verdict.REGRESSION
+    assert "look whether the values are in seconds" in found.advice
