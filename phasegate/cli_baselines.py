@@ -6,6 +6,7 @@ Nothing here writes a session; that is the work of ``pytest perf_tests --update-
 from __future__ import annotations
 
 import argparse
+import glob
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 USAGE, INVALID = 2, 5
 
+DEFAULT_ROOT = "baselines"
+
 
 class UsageError(ValueError):
     """Wrong usage; the message is one line."""
@@ -27,19 +30,28 @@ class UsageError(ValueError):
 def add_parser(subparsers: Any) -> None:
     """Declare the command, its actions and their options."""
     parser = subparsers.add_parser("baselines", help="list, show, compare, prune and check stored baselines")
-    parser.add_argument("--root", metavar="DIR", default="baselines", help="folder of baselines (default: baselines)")
+    root_help = f"folder of baselines (default: {DEFAULT_ROOT})"
+    parser.add_argument("--root", metavar="DIR", help=root_help)
+    # Every action takes it too; one that was not given there must leave alone what stood before the action.
+    root = argparse.ArgumentParser(add_help=False)
+    root.add_argument("--root", metavar="DIR", default=argparse.SUPPRESS, help=root_help)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    actions.add_parser("list", help="every server that has a baseline, and pinned ones")
-    show = actions.add_parser("show", help="what one baseline holds")
+
+    def action(name: str, help_text: str) -> argparse.ArgumentParser:
+        added: argparse.ArgumentParser = actions.add_parser(name, help=help_text, parents=[root])
+        return added
+
+    action("list", "every server that has a baseline, and pinned ones")
+    show = action("show", "what one baseline holds")
     show.add_argument("name", metavar="NAME", help="fingerprint or its beginning, pinned/LABEL/..., or a path")
-    diff = actions.add_parser("diff", help="medians of two baselines and the change between them with its interval")
+    diff = action("diff", "medians of two baselines and the change between them with its interval")
     diff.add_argument("old", metavar="OLD", help="as for show")
     diff.add_argument("new", metavar="NEW", help="as for show")
-    prune = actions.add_parser("prune", help="delete the oldest sessions of one baseline")
+    prune = action("prune", "delete the oldest sessions of one baseline")
     prune.add_argument("name", metavar="NAME", help="as for show")
     prune.add_argument("--keep", metavar="N", required=True, type=int, help="sessions to keep, the newest ones")
     prune.add_argument("--yes", action="store_true", help="delete; without it the files are only listed")
-    check = actions.add_parser("check", help="read every stored session and say what cannot be used")
+    check = action("check", "read every stored session and say what cannot be used")
     check.add_argument("name", metavar="NAME", nargs="?", help="as for show; default: all of them")
 
 
@@ -52,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
     console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
     try:
-        return _ACTIONS[args.action](args, BaselineStore(Path(args.root)), console)
+        return _ACTIONS[args.action](args, BaselineStore(_root(args)), console)
     except UsageError as error:
         print(f"phasegate baselines: {error}", file=sys.stderr)
         return USAGE
@@ -61,23 +73,56 @@ def run(args: argparse.Namespace) -> int:
         return INVALID
 
 
+def _root(args: argparse.Namespace) -> Path:
+    """The folder of baselines; one that was named has to be there.
+
+    Nobody has recorded a baseline yet where the default one is missing: that is for the actions to say, since some of
+    them were given a path and need no root.
+    """
+    if args.root is None:
+        return Path(DEFAULT_ROOT)
+    if not args.root:
+        raise UsageError("--root is empty: is a variable unset?")
+    root = Path(args.root)
+    if not root.is_dir():
+        raise UsageError(f"--root {root}: {'not a folder' if root.exists() else 'no such folder'}")
+    return root
+
+
 def folder_named(name: str, store: BaselineStore) -> Path:
-    """The folder meant by a path, a fingerprint under the root, or the beginning of one.
+    """The folder meant by a fingerprint under the root, the beginning of one, or a path.
+
+    The root comes first. A bare word is a path only where that folder holds sessions: a folder of source code may
+    happen to be called like an engine. What begins with a dot or a slash is a path and nothing else.
 
     Raises:
         UsageError: there is none, or several begin like that.
     """
-    for path in (Path(name), store.root / name):
-        if path.is_dir():
-            return path
-    above = (store.root / name).parent
-    found = sorted(path for path in above.glob(f"{Path(name).name}*") if path.is_dir()) if above.is_dir() else []
-    if len(found) == 1:
-        return found[0]
+    from phasegate.baseline.store import session_paths
+
+    if not name:
+        raise UsageError("an empty name: is a variable unset?")
+    path = Path(name)
+    found = [] if path.is_absolute() or name.startswith(".") else _below_root(name, store)
+    if len(found) > 1:
+        raise UsageError(f"{name!r} means several: {', '.join(one.name for one in found)}")
     if found:
-        raise UsageError(f"{name!r} means several: {', '.join(path.name for path in found)}")
+        return found[0]
+    if path.is_dir() and (len(path.parts) > 1 or name.startswith((".", "/")) or session_paths(path)):
+        return path
     known = ", ".join([*store.fingerprints(), *(f"pinned/{label}" for label in store.pins())]) or "none"
     raise UsageError(f"no baseline {name!r} under {store.root}; there are: {known}")
+
+
+def _below_root(name: str, store: BaselineStore) -> list[Path]:
+    """The folder of that name below the root, else those that begin like that; without sessions only the former."""
+    from phasegate.baseline.store import session_paths
+
+    exact = store.root / name
+    if session_paths(exact):
+        return [exact]
+    found = sorted(path for path in exact.parent.glob(f"{glob.escape(exact.name)}*") if session_paths(path))
+    return found or ([exact] if exact.is_dir() else [])
 
 
 def _list(_args: argparse.Namespace, store: BaselineStore, console: Console) -> int:
@@ -150,11 +195,14 @@ def _diff(args: argparse.Namespace, store: BaselineStore, console: Console) -> i
 
 
 def _prune(args: argparse.Namespace, store: BaselineStore, console: Console) -> int:
-    from phasegate.baseline.store import older_than_newest
+    from phasegate.baseline.store import older_than_newest, session_paths
 
     if args.keep < 1:
         raise UsageError(f"--keep is {args.keep}; it must be at least 1 (delete the folder by hand to drop a baseline)")
-    paths = older_than_newest(folder_named(args.name, store), args.keep)
+    folder = folder_named(args.name, store)
+    if not session_paths(folder):
+        raise UsageError(f"{folder}: no session in it")
+    paths = older_than_newest(folder, args.keep)
     for path in paths:
         if args.yes:
             path.unlink()
@@ -167,26 +215,54 @@ def _prune(args: argparse.Namespace, store: BaselineStore, console: Console) -> 
 
 
 def _check(args: argparse.Namespace, store: BaselineStore, console: Console) -> int:
-    from phasegate.baseline.session_file import InvalidBaselineError
-    from phasegate.baseline.store import leftovers, read_session, session_paths
+    from phasegate.baseline.store import leftovers
 
-    if args.name:
-        folders = [folder_named(args.name, store)]
-    else:
-        folders = [store.folder(name, label) for label in [None, *store.pins()] for name in store.fingerprints(label)]
     good, bad = 0, 0
-    for folder in folders:
-        for path in session_paths(folder):
-            try:
-                _same_folder(read_session(path), folder)
-                good += 1
-            except InvalidBaselineError as error:
-                console.print(f"INVALID_BASELINE: {error}", markup=False, soft_wrap=True)
-                bad += 1
+    for folder in _to_check(args.name, store):
+        faults, count = _faults(folder, stored=folder.resolve().is_relative_to(store.root.resolve()))
+        for line in faults:
+            console.print(f"INVALID_BASELINE: {line}", markup=False, soft_wrap=True)
         for path in leftovers(folder):
             console.print(f"left over from an update that was killed, safe to delete: {path}", markup=False)
+        good, bad = good + count - len(faults), bad + len(faults)
     console.print(f"{good} sessions can be used, {bad} cannot")
     return INVALID if bad else 0
+
+
+def _to_check(name: str | None, store: BaselineStore) -> list[Path]:
+    """The named folder, or all below the root."""
+    from phasegate.baseline.store import leftovers, session_paths
+
+    if name is None and not store.root.is_dir():
+        raise UsageError(f"no folder {store.root} here; name one with --root DIR")
+    if name is None:
+        return [store.folder(one, label) for label in [None, *store.pins()] for one in store.fingerprints(label)]
+    folder = folder_named(name, store)
+    if not session_paths(folder) and not leftovers(folder):
+        raise UsageError(f"{folder}: no session in it")
+    return [folder]
+
+
+def _faults(folder: Path, *, stored: bool) -> tuple[list[str], int]:
+    """One line for each session that cannot be used, and how many sessions there are.
+
+    Args:
+        folder: of sessions.
+        stored: it lies below the root, so that its name says whose sessions it holds; elsewhere a folder may be called
+            what its owner likes.
+    """
+    from phasegate.baseline.session_file import InvalidBaselineError
+    from phasegate.baseline.store import read_session, session_paths
+
+    paths, faults = session_paths(folder), []
+    for path in paths:
+        try:
+            session = read_session(path)
+            if stored:
+                _same_folder(session, folder)
+        except InvalidBaselineError as error:
+            faults.append(str(error))
+    return faults, len(paths)
 
 
 def _same_folder(session: Session, folder: Path) -> None:
