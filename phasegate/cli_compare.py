@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from phasegate.gate.policy import Policy
     from phasegate.gate.verdict import GateResult
     from phasegate.session import Session
@@ -42,15 +44,17 @@ def run(args: argparse.Namespace) -> int:
     """Compare, print, and return the exit status."""
     from phasegate.baseline.policy_source import read_policy
     from phasegate.gate.exit_status import cli_exit_status
+    from phasegate.interop.reading import existing_path, named_path
+    from phasegate.interop.result import WrongUsageError
     from phasegate.strict_yaml import SettingsError
 
     try:
         policy = read_policy(args.policy)
-        _must_exist(args.candidate)
-    except (SettingsError, FileNotFoundError) as error:
+        baseline, candidate = named_path(args.baseline), existing_path(args.candidate)
+        result = compare(baseline, candidate, policy, paired=args.paired)
+    except (SettingsError, WrongUsageError) as error:
         print(f"phasegate compare: {error}", file=sys.stderr)
         return USAGE
-    result = compare(Path(args.baseline), Path(args.candidate), policy, paired=args.paired)
     if args.json:
         print(json.dumps(result.as_json(), allow_nan=False))
     else:
@@ -58,30 +62,34 @@ def run(args: argparse.Namespace) -> int:
     return cli_exit_status(result.verdict, inconclusive_fails=policy.inconclusive_fails)
 
 
-def _must_exist(path: str) -> None:
-    if not Path(path).exists():
-        raise FileNotFoundError(f"{path}: no such file or folder")
-
-
 def compare(baseline: Path, candidate: Path, policy: Policy, *, paired: bool = False) -> GateResult:
-    """Judge the results under one path against those under another; what cannot be read has its own verdict."""
+    """Judge the results under one path against those under another; what cannot be read has its own verdict.
+
+    Raises:
+        WrongUsageError: a path or ``paired`` asks for something else than what is there; one line.
+    """
     from phasegate.gate.judge import Place, judge
     from phasegate.gate.verdict import Verdict, refused
     from phasegate.interop.reading import read_side
-    from phasegate.interop.result import UnreadableResultError
+    from phasegate.interop.result import UnreadableResultError, WrongUsageError
 
     old: list[Session] = []
     try:
         if baseline.exists():
             old = read_side(baseline, paired=paired, declared=policy.metrics)
+    except WrongUsageError:
+        raise
     except UnreadableResultError as error:
         return refused(Verdict.INVALID_BASELINE, str(error))
     try:
         new = read_side(candidate, paired=paired, declared=policy.metrics)
+    except WrongUsageError:
+        raise
     except UnreadableResultError as error:
         return refused(Verdict.INVALID_RUN, str(error))
     place = Place(looked_for=f"results in {baseline}")
-    return judge(old, new, policy, paired=paired, whole_baseline=True, place=place)
+    result = judge(old, new, policy, paired=paired, whole_baseline=True, place=place)
+    return result if new else replace(result, reason=f"{candidate}: no result file in it, so nothing can be judged")
 
 
 def _print(result: GateResult) -> None:

@@ -74,16 +74,15 @@ def _print(document: Document) -> None:
 
 def _read(args: argparse.Namespace) -> Document:
     """The document of a JSON report, or of sessions."""
+    from phasegate.interop.reading import existing_path
     from phasegate.interop.result import UnreadableResultError
     from phasegate.report.document import from_json
 
-    path = Path(args.result)
-    if not path.exists():
-        raise UnreadableResultError(f"{path}: no such file or folder")
+    path = existing_path(args.result)
     if path.is_file() and path.suffix == ".json":
         text = path.read_text(encoding="utf-8", errors="replace")
         if '"phasegate-report/' in text[:4096]:
-            if args.baseline:
+            if args.baseline is not None:
                 raise UnreadableResultError(f"--baseline {args.baseline}: {path} is a report, which is judged already")
             return from_json(text, str(path))
     return _of_sessions(args, path)
@@ -92,7 +91,7 @@ def _read(args: argparse.Namespace) -> Document:
 def _of_sessions(args: argparse.Namespace, path: Path) -> Document:
     from phasegate.baseline.policy_source import read_policy
     from phasegate.gate.judge import Place, judge
-    from phasegate.interop.reading import read_side
+    from phasegate.interop.reading import existing_path, read_side
     from phasegate.interop.result import UnreadableResultError
     from phasegate.report.document.build import from_sessions
 
@@ -101,10 +100,10 @@ def _of_sessions(args: argparse.Namespace, path: Path) -> Document:
     if not candidate:
         raise UnreadableResultError(f"{path}: no result file here")
     baseline = []
-    if args.baseline:
-        baseline = read_side(Path(args.baseline), paired=args.paired, declared=policy.metrics)
+    if args.baseline is not None:
+        baseline = read_side(existing_path(args.baseline), paired=args.paired, declared=policy.metrics)
     result = None
-    if args.baseline:
+    if args.baseline is not None:
         place = Place(looked_for=f"results in {args.baseline}")
         result = judge(baseline, candidate, policy, paired=args.paired, whole_baseline=True, place=place)
     words = ["phasegate", "report", args.result, *(["--baseline", args.baseline] if args.baseline else [])]

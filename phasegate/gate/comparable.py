@@ -16,6 +16,9 @@ from phasegate.session import Session
 KEYS = ("engine", "hardware", "model", "settings")
 """Facts of a server that key its baselines; the rest is recorded and reported."""
 
+DIFFERENCES_SAID = 4
+"""Differences that one sentence holds before a reader is lost in it."""
+
 
 def keyed_facts(server: Mapping[str, Any]) -> dict[str, str | None]:
     """The facts that key a server, settings one by one as ``settings.NAME``; None for what is unknown."""
@@ -52,8 +55,19 @@ def differing_keys(
 
 
 def say_differences(differences: Mapping[str, tuple[str | None, str | None]]) -> str:
-    """The differing keys for a reader: ``hardware: A100 -> H200; settings.ubatch: unknown -> 64``."""
-    return "; ".join(f"{key}: {old or 'unknown'} -> {new or 'unknown'}" for key, (old, new) in differences.items())
+    """The differing keys for a reader: ``hardware: A100 -> H200; settings.ubatch: unknown -> 64``.
+
+    What both sides tell comes first; of a long list only the beginning is said, and how many there are besides.
+    """
+    ordered = sorted(differences.items(), key=lambda item: None in item[1])
+    said = [f"{key}: {old or 'unknown'} -> {new or 'unknown'}" for key, (old, new) in ordered]
+    more = len(said) - DIFFERENCES_SAID
+    return "; ".join(said) if more <= 0 else f"{'; '.join(said[:DIFFERENCES_SAID])} and {more} more"
+
+
+def tells_nothing(server: Mapping[str, Any]) -> bool:
+    """Whether none of the facts that key a server is known, as in a table."""
+    return not any(keyed_facts(server).values())
 
 
 def host_problem(baseline: Sequence[Session], candidate: Sequence[Session]) -> str | None:

@@ -15,13 +15,21 @@ from phasegate.gate.attribution import attribute
 from phasegate.gate.binding import Binding, binding_phase, flip
 from phasegate.gate.blocks import paired_blocks
 from phasegate.gate.client_growth import unless_the_client
-from phasegate.gate.comparable import differing_keys, host_problem, host_warning, say_differences
+from phasegate.gate.comparable import (
+    KEYS,
+    differing_keys,
+    host_problem,
+    host_warning,
+    say_differences,
+    tells_nothing,
+)
 from phasegate.gate.cost import gate_what_costs
 from phasegate.gate.levels import Side
 from phasegate.gate.levers import lever_line
 from phasegate.gate.objectives import judge_objectives
 from phasegate.gate.policy import Policy
 from phasegate.gate.question import questions
+from phasegate.gate.remarks import idle_rules, same_sessions
 from phasegate.gate.validity import Problem
 from phasegate.gate.verdict import Coverage, Finding, GateResult, Verdict, refused, worst
 from phasegate.gate.window import choose_window
@@ -68,6 +76,7 @@ def judge(
     if not baseline:
         return _without_baseline(Side.of(fit), policy, place or Place(), warnings)
     known, more = _without_disturbed(baseline, "baseline")
+    more += [line for line in (same_sessions(known, fit),) if line]
     if not known:
         reason = "every session of the baseline was disturbed; record it again on a quiet host"
         return refused(Verdict.INVALID_BASELINE, reason, warnings=(*warnings, *more))
@@ -122,6 +131,13 @@ def _not_comparable(baseline: Sequence[Session], candidate: Sequence[Session], p
             reason = f"the {word} mixes servers: {say_differences(mixed)}; keep one server in a set of sessions"
             return Problem(Verdict.NOT_COMPARABLE, reason, "")
     differences = differing_keys(baseline[-1].server, candidate[-1].server, ignore=policy.compare_across)
+    silent = _silent(baseline, candidate)
+    if differences and silent:
+        reason = (
+            f"{silent}, so nobody knows whether it is the same one; compare results of one kind, or name the keys "
+            f"({', '.join(KEYS)}) under compare_across in the policy where you know that it is"
+        )
+        return Problem(Verdict.NOT_COMPARABLE, reason, "")
     if differences:
         reason = (
             f"the baseline comes from another server: {say_differences(differences)}; record a baseline for this one, "
@@ -160,6 +176,7 @@ def _compare(
     answers = answer(asked, baseline, candidate, policy, paired=paired, planned=planned)
     warnings += [line for line in (answers.moved_together, *_flips(baseline, candidate, policy)) if line]
     warnings += _unknown_metrics(baseline, candidate, policy)
+    warnings += idle_rules(policy, (question.workload for question in asked))
     warnings += [] if planned else _gaps(candidate)
     warnings += [note for row in answers.rows for note in row.notes]
     rows = [*gate_what_costs(asked, answers.rows, baseline, policy), *judge_objectives(candidate, policy)]
@@ -173,7 +190,17 @@ def _compare(
 
 def _what_differs(baseline: Sequence[Session], candidate: Sequence[Session]) -> list[str]:
     differences = differing_keys(baseline[-1].server, candidate[-1].server)
-    return [f"the two servers differ in: {say_differences(differences)}"] if differences else []
+    if not differences:
+        return []
+    return [_silent(baseline, candidate) or f"the two servers differ in: {say_differences(differences)}"]
+
+
+def _silent(baseline: Sequence[Session], candidate: Sequence[Session]) -> str | None:
+    """One clause where one side tells nothing of its server, else None."""
+    for word, sessions in (("baseline", baseline), ("run", candidate)):
+        if tells_nothing(sessions[-1].server):
+            return f"the {word} does not say which server it measured"
+    return None
 
 
 def _flips(baseline: Side, candidate: Side, policy: Policy) -> Iterator[str]:

@@ -11,11 +11,14 @@ import io
 from collections.abc import Iterator, Mapping
 
 from phasegate.gate.facts import MetricFacts, facts_of, known_metrics
-from phasegate.interop.result import UnreadableResultError, positive
+from phasegate.interop.result import REPORT_HELP, UnreadableResultError, WrongUsageError, positive
 from phasegate.session import Measurement, Session
 
 COLUMNS = ("session", "workload", "metric", "value")
 FAILED = "failed"
+
+REPORT_COLUMNS = ("kind", "verdict", "now_n")
+"""Columns by which a report of ours is recognised: a table as well, but one of verdicts."""
 
 
 def read(
@@ -31,6 +34,7 @@ def read(
         declared: metrics that a policy names.
 
     Raises:
+        WrongUsageError: ``paired``, and all but the ``block`` column is there.
         UnreadableResultError: one line naming file, line and remedy.
     """
     key = "block" if paired else "session"
@@ -71,6 +75,13 @@ def _rows(text: str, source: str, columns: tuple[str, ...]) -> Iterator[tuple[in
     table = csv.reader(io.StringIO(text.removeprefix("\ufeff")))
     header = [name.strip().lower() for name in next(table, [])]
     missing = [name for name in columns if name not in header]
+    if missing and all(name in header for name in REPORT_COLUMNS):
+        raise UnreadableResultError(f"{source}: {REPORT_HELP}")
+    if missing == ["block"]:
+        raise WrongUsageError(
+            f"{source}: line 1: the column 'block' is missing, by which --paired reads a table; "
+            "add it, or leave out --paired"
+        )
     if missing:
         said = f"{source}: line 1: the column {missing[0]!r} is missing; the header must hold {','.join(columns)}"
         raise UnreadableResultError(said)

@@ -1,7 +1,8 @@
 """One side of a comparison from a path: a file, a folder of files, or a folder of runs; the tool is found out.
 
-What a file is follows from what it holds, not from its name, because people rename result files. Nothing in a folder
-that looks like a result is skipped: a gate that leaves out what it cannot read would judge less than it was given.
+The suffix says whether a file is a table or JSON; which tool wrote it follows from what it holds, because people rename
+result files. Nothing in a folder that looks like a result is skipped: a gate that leaves out what it cannot read would
+judge less than it was given.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from phasegate.baseline.session_file import InvalidBaselineError, load_json, par
 from phasegate.baseline.store import session_paths
 from phasegate.gate.facts import MetricFacts
 from phasegate.interop import aiperf, csv_table, guidellm, sglang_bench, vllm_bench
-from phasegate.interop.result import UnreadableResultError, json_lines
+from phasegate.interop.result import REPORT_HELP, UnreadableResultError, WrongUsageError, json_lines
 from phasegate.session import Session
 
 KNOWN = (
@@ -26,6 +27,32 @@ KNOWN = (
 
 _SUFFIXES = (".json", ".jsonl", ".csv")
 _AIPERF_RECORDS = "profile_export.jsonl"
+
+_FOLDERS_SAID = 3
+"""Folders that a message names before it counts the rest."""
+
+
+def named_path(text: str) -> Path:
+    """The path that a user wrote.
+
+    Raises:
+        WrongUsageError: it is empty, which would mean the working directory.
+    """
+    if not text:
+        raise WrongUsageError("an empty path: is a variable unset?")
+    return Path(text)
+
+
+def existing_path(text: str) -> Path:
+    """The path that a user wrote, of a file or folder that is there.
+
+    Raises:
+        WrongUsageError: it is empty, or nothing is there.
+    """
+    path = named_path(text)
+    if not path.exists():
+        raise WrongUsageError(f"{path}: no such file or folder")
+    return path
 
 
 def read_side(path: Path, *, paired: bool = False, declared: Mapping[str, MetricFacts] | None = None) -> list[Session]:
@@ -37,6 +64,7 @@ def read_side(path: Path, *, paired: bool = False, declared: Mapping[str, Metric
         declared: metrics that a policy names.
 
     Raises:
+        WrongUsageError: the path holds folders of sessions, or a table has no ``block`` column although ``paired``.
         UnreadableResultError: a file cannot be used; the message is one line that names it.
     """
     sessions: list[Session] = []
@@ -62,9 +90,18 @@ def _files(path: Path) -> list[Path]:
         return [path / _AIPERF_RECORDS]
     if not found:
         found = set(path.glob(f"*/{_AIPERF_RECORDS}"))
-    if not found and any(session_paths(one) for one in path.iterdir() if one.is_dir()):
-        raise UnreadableResultError(f"{path}: holds folders of sessions; name one of them")
+    if not found:
+        _refuse_folders(path)
     return sorted(found)
+
+
+def _refuse_folders(path: Path) -> None:
+    """Say so where not the folder but folders in it hold results."""
+    folders = sorted(one.name for one in path.iterdir() if one.is_dir() and session_paths(one))
+    if folders:
+        more = len(folders) - _FOLDERS_SAID
+        said = ", ".join(folders[:_FOLDERS_SAID]) + (f" and {more} more" if more > 0 else "")
+        raise WrongUsageError(f"{path}: holds folders of sessions; name one of them: {said}")
 
 
 def _visible(path: Path) -> bool:
@@ -83,12 +120,21 @@ def read_file(path: Path, *, paired: bool = False, declared: Mapping[str, Metric
         raise UnreadableResultError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise UnreadableResultError(f"{path}: not text in UTF-8 (byte {error.start})") from None
+    if not text.removeprefix("\ufeff").strip():
+        raise UnreadableResultError(f"{path}: the file is empty; nothing was measured")
     try:
-        if path.suffix == ".csv" or not text.lstrip().startswith(("{", "[")):
+        if _is_table(path, text):
             return csv_table.read(text, str(path), paired=paired, declared=declared)
         return _read_json(text, path)
     except InvalidBaselineError as error:
         raise UnreadableResultError(str(error)) from None
+
+
+def _is_table(path: Path, text: str) -> bool:
+    """By the suffix; other suffixes say nothing, so there the first character decides."""
+    if path.suffix in _SUFFIXES:
+        return path.suffix == ".csv"
+    return not text.lstrip().startswith(("{", "["))
 
 
 def _read_json(text: str, path: Path) -> list[Session]:
@@ -96,6 +142,8 @@ def _read_json(text: str, path: Path) -> list[Session]:
     if path.suffix == ".jsonl":
         return _read_lines(list(json_lines(text, source, _load)), source, stem)
     document = _load(text, source)
+    if isinstance(document, dict) and str(document.get("schema")).startswith("phasegate-report/"):
+        raise UnreadableResultError(f"{source}: {REPORT_HELP}")
     if isinstance(document, dict) and "phasegate" in document:
         return [parse_session(text, source)]
     if vllm_bench.recognises(document):
@@ -121,8 +169,6 @@ def _session_id(path: Path) -> str:
 
 def _read_lines(lines: list[tuple[int, Any]], source: str, stem: str) -> list[Session]:
     documents = [document for _, document in lines]
-    if not documents:
-        raise UnreadableResultError(f"{source}: the file is empty; nothing was measured")
     if all(aiperf.recognises_record(document) for document in documents):
         return [aiperf.read_records(lines, source, stem)]
     for tool in (sglang_bench, vllm_bench):

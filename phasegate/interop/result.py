@@ -15,8 +15,19 @@ LARGEST = 1e15
 """No span in any unit of time is longer; what is, is no measurement."""
 
 
+REPORT_HELP = (
+    "a report of phasegate, which holds verdicts and no measured values; give the sessions it was made from "
+    "(a run keeps them with --perf-save-sessions DIR)"
+)
+"""What to say to somebody who hands us a report where sessions are wanted."""
+
+
 class UnreadableResultError(ValueError):
     """A result file that cannot be used. The message is one line that names the file, the place and the remedy."""
+
+
+class WrongUsageError(UnreadableResultError):
+    """The path or the option asks for something else than what is there; no result file is at fault."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,6 +188,96 @@ def test_a_candidate_that_does_not_exist_is_wrong_usage(tmp_path: Path, capsys: 
     assert "no such file or folder" in capsys.readouterr().err
 
 
+def refused_in_one_line(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    """The line with which a command ends as wrong usage."""
+    assert main([str(word) for word in words]) == 2
+    found = capsys.readouterr()
+    assert found.out == ""
+    (line,) = found.err.splitlines()
+    return line
+
+
+def test_an_empty_path_is_wrong_usage_and_not_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = folder(tmp_path / "a", SAME)
+    monkeypatch.chdir(here)
+    for words in (
+        ["compare", "", here],
+        ["compare", here, ""],
+        ["report", "", "-o", "-"],
+        ["report", here, "--baseline", "", "-o", "-"],
+        ["explain", ""],
+        ["explain", here, "--before", ""],
+    ):
+        line = refused_in_one_line(capsys, *words)
+        assert line == f"phasegate {words[0]}: an empty path: is a variable unset?"
+
+
+@pytest.mark.parametrize("side", ["baseline", "candidate"])
+def test_a_folder_of_folders_is_wrong_usage_and_lists_them(
+    side: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "all").mkdir()
+    for name in ("one", "two"):
+        folder(tmp_path / "all" / name, SAME)
+    sides = (tmp_path / "all", tmp_path / "all" / "one")
+    line = refused_in_one_line(capsys, "compare", *(sides if side == "baseline" else reversed(sides)))
+    assert line.endswith(f"{tmp_path / 'all'}: holds folders of sessions; name one of them: one, two")
+
+
+def test_pairing_tables_without_blocks_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = table(tmp_path / "a.csv", 0.02, seed=1), table(tmp_path / "b.csv", 0.02, seed=2, column="block")
+    for sides in ((old, new), (new, old)):
+        line = refused_in_one_line(capsys, "compare", *sides, "--paired")
+        assert "a.csv: line 1: the column 'block' is missing, by which --paired reads a table" in line
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json"])
+def test_a_report_in_place_of_sessions_is_called_a_report(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sessions, made = folder(tmp_path / "a", SAME), tmp_path / f"made.{suffix}"
+    assert main(["report", str(sessions), "--baseline", str(folder(tmp_path / "b", BASELINE)), "-o", str(made)]) == 0
+    capsys.readouterr()
+    said = f"{made}: a report of phasegate, which holds verdicts and no measured values"
+    assert main(["compare", str(sessions), str(made)]) == 5
+    assert f"INVALID_RUN: {said}" in capsys.readouterr().out
+    assert main(["compare", str(made), str(sessions)]) == 5
+    assert f"INVALID_BASELINE: {said}" in capsys.readouterr().out
+    if suffix == "csv":
+        assert said in refused_in_one_line(capsys, "report", made, "-o", "-")
+
+
+def test_an_empty_folder_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, empty = folder(tmp_path / "a", BASELINE), folder(tmp_path / "empty", [])
+    assert main(["compare", str(old), str(empty)]) == 5
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("INVALID_RUN: ")]
+    assert f"{empty}: no result file in it" in line
+
+
+def test_a_folder_compared_with_itself_is_remarked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = folder(tmp_path / "a", BASELINE), folder(tmp_path / "b", SAME)
+    said = "both sides hold the same sessions"
+    _, result = compare(capsys, old, old)
+    assert any(said in line for line in result["warnings"])
+    _, result = compare(capsys, old, new)
+    assert not any(said in line for line in result["warnings"])
+
+
+@pytest.mark.parametrize(("side", "word"), [(0, "baseline"), (1, "run")])
+def test_a_table_against_sessions_is_said_in_one_short_line(
+    side: int, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = [folder(tmp_path / "b", SAME)]
+    sides.insert(side, table(tmp_path / "a.csv", 0.02, seed=1))
+    assert main(["compare", *map(str, sides)]) == 4
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("NOT_COMPARABLE: ")]
+    assert f"the {word} does not say which server it measured" in line
+    assert "compare_across" in line
+    assert "unknown" not in line
+
+
 def test_a_policy_may_let_an_undecided_build_through_but_never_calls_it_a_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from phasegate.baseline import session_text
 from phasegate.interop.reading import read_side
-from phasegate.interop.result import UnreadableResultError
+from phasegate.interop.result import UnreadableResultError, WrongUsageError
+from phasegate.report.document.rows import FINDING_COLUMNS
 from phasegate.session import Measurement, Session
 from tests.sessions import measurement, session
 
@@ -110,14 +111,19 @@ def test_a_paired_table_is_read_by_its_blocks(tmp_path: Path) -> None:
     assert [one.session_id for one in table(tmp_path, text)] == ["1"]
     short = "block,workload,metric,value\nb1,chat,ttft,0.1\n"
     assert [one.session_id for one in table(tmp_path, short, paired=True)] == ["b1"]
-    with pytest.raises(UnreadableResultError, match="the column 'block' is missing"):
+    with pytest.raises(WrongUsageError, match="the column 'block' is missing, by which --paired reads a table"):
         table(tmp_path, "session,workload,metric,value\n1,chat,ttft,0.1\n", paired=True)
+    with pytest.raises(UnreadableResultError, match="the column 'block' is missing") as caught:
+        table(tmp_path, "hello\n", paired=True)
+    assert not isinstance(caught.value, WrongUsageError), "it is no table of ours at all"
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "line 1: the column 'session' is missing"),
+        ("", "t.csv: the file is empty; nothing was measured"),
+        ("\ufeff\n", "t.csv: the file is empty; nothing was measured"),
+        ("value,session\n", "line 1: the column 'workload' is missing"),
         ("session,workload,metric\n", "line 1: the column 'value' is missing"),
         ("session,workload,metric,value\n", "no rows below the header"),
         ("session,workload,metric,value\n1,chat,ttft,nan\n", "line 2: the value: nan is no measurement"),
@@ -162,10 +168,15 @@ def changed(name: str, change: Callable[[Any], Any]) -> str:
             '{"metadata": {}, "metrics": {"time_to_first_token": {"value": 1, "unit": "parsecs"}}}',
             "'parsecs'",
         ),
-        ("a.jsonl", "", "line 1: the column 'session' is missing"),
+        ("a.jsonl", "", "a.jsonl: the file is empty; nothing was measured"),
+        ("a.json", "\n", "a.json: the file is empty; nothing was measured"),
+        ("a.json", "session,workload,metric,value\n", "line 1 column 1 (character 0): not readable as JSON"),
+        ("a.txt", "", "a.txt: the file is empty; nothing was measured"),
         ("g.json", '{"benchmarks": []}', "no benchmark in it"),
         ("g.json", '{"benchmarks": [{"requests": null}]}', "no single requests in it"),
         ("x.json", '{"hello": 1}', "not a result file that phasegate knows"),
+        ("x.json", '{"schema": "phasegate-report/1"}', "a report of phasegate, which holds verdicts"),
+        ("x.json", '{"schema": 1}', "not a result file that phasegate knows"),
         ("x.json", "[1, 2]", "not a result file that phasegate knows"),
         ("x.jsonl", '{"hello": 1}\n{"hello": 2}', "not a result file that phasegate knows"),
     ],
@@ -191,5 +202,24 @@ def test_a_session_twice_in_a_folder_is_refused(tmp_path: Path) -> None:
 def test_the_folder_above_all_baselines_is_refused_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "s.json").write_text(session_text(session(1, measurement("chat", "tpot", [0.02]))))
-    with pytest.raises(UnreadableResultError, match="holds folders of sessions; name one of them"):
+    with pytest.raises(WrongUsageError, match=r"holds folders of sessions; name one of them: one$"):
         read_side(tmp_path)
+    for name in ("five", "four", "three", "two"):
+        shutil.copytree(tmp_path / "one", tmp_path / name)
+    with pytest.raises(WrongUsageError, match=r"name one of them: five, four, one and 2 more$"):
+        read_side(tmp_path)
+
+
+def test_a_suffix_that_says_nothing_leaves_it_to_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "results.txt"
+    path.write_text("session,workload,metric,value\n1,chat,ttft,0.1\n", encoding="utf-8")
+    assert only(read_side(path))["chat", "ttft"].samples == (0.1,)
+    path.write_text((DATA / "vllm_bench.json").read_text(encoding="utf-8"), encoding="utf-8")
+    assert len(read_side(path)) == 1
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_a_report_as_table_is_recognised_as_one(paired: bool, tmp_path: Path) -> None:
+    with pytest.raises(UnreadableResultError, match="a report of phasegate, which holds verdicts") as caught:
+        table(tmp_path, ",".join(FINDING_COLUMNS) + "\n", paired=paired)
+    assert not isinstance(caught.value, WrongUsageError)
