@@ -103,12 +103,10 @@ def _own_json(path: Path) -> tuple[str, str]:
 
 
 def _sessions(path: str) -> list[Session]:
-    from phasegate.interop.reading import read_side
+    from phasegate.interop.reading import existing_path, read_side
     from phasegate.interop.result import UnreadableResultError
 
-    if not Path(path).exists():
-        raise FileNotFoundError(f"{path}: no such file or folder")
-    sessions = read_side(Path(path))
+    sessions = read_side(existing_path(path))
     if not sessions:
         raise UnreadableResultError(f"{path}: no result file in it")
     return sessions
