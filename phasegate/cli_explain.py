@@ -1,6 +1,8 @@
 """``phasegate explain``: which phase takes the time in a result, which lever helps, and what does not.
 
-Exit status: 0 explained, 2 wrong usage or a file that cannot be used. It judges nothing; that is what ``compare`` does.
+A report is explained as its run explained itself, below the word with which that ended; anything else by the rules on
+what was measured. Exit status: 0 explained, 2 wrong usage or a file that cannot be used. It judges nothing; that is
+what ``compare`` does.
 """
 
 from __future__ import annotations
@@ -9,16 +11,39 @@ import argparse
 import json
 import shutil
 import sys
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from phasegate.gate.diagnose import Diagnosis, Situation
     from phasegate.gate.slo import Objective
+    from phasegate.report.document.model import Document
     from phasegate.session import Session
 
 USAGE = 2
+
+ALONE = "nothing earlier was given to compare with; --before RESULT tells what got slower"
+"""Said where no comparison was made, so that silence is not taken for an unchanged server."""
+
+VOID = "nothing is explained: the numbers of this run prove nothing"
+"""Said of a report whose run kept no diagnosis because it was invalid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What is said of a result.
+
+    Attributes:
+        diagnosis: what takes the time; None where the numbers of the run prove nothing.
+        verdict: of a report, the word with which its run ended, and its title; None for other results.
+        notes: what a reader must know of what was not looked at.
+    """
+
+    diagnosis: Diagnosis | None
+    verdict: tuple[str, str] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def add_parser(subparsers: Any) -> None:
@@ -29,8 +54,8 @@ def add_parser(subparsers: Any) -> None:
         description=(
             "Explain RESULT: a report of phasegate in JSON, the figures of a decision (NAME.json of phasegate decide "
             "--out), a session file, a folder of them, CSV with the columns session,workload,metric,value, or a result "
-            "file of vLLM bench serve, SGLang bench_serving, AIPerf or GuideLLM. With --before, also what made it "
-            "slower than that."
+            "file of vLLM bench serve, SGLang bench_serving, AIPerf or GuideLLM. A report tells its verdict and what "
+            "its own run found. With --before, also what made RESULT slower than that."
         ),
     )
     parser.add_argument("result", metavar="RESULT", help="what was measured")
@@ -44,21 +69,19 @@ def run(args: argparse.Namespace) -> int:
     from phasegate.interop.result import UnreadableResultError
 
     try:
-        diagnosis = explain(args.result, args.before, args.slo)
+        explained = explain(args.result, args.before, args.slo)
     except (UnreadableResultError, ValueError, FileNotFoundError) as error:
         print(f"phasegate explain: {error}", file=sys.stderr)
         return USAGE
     if args.json:
-        from phasegate.report.diagnosis_lines import diagnosis_record
-
-        print(json.dumps(diagnosis_record(diagnosis), allow_nan=False))
+        print(json.dumps(_record(explained), allow_nan=False))
     else:
-        _print(diagnosis)
+        _print(explained)
     return 0
 
 
-def explain(result: str, before: str | None = None, slo: tuple[str, ...] | list[str] = ()) -> Diagnosis:
-    """The diagnosis of the result at a path.
+def explain(result: str, before: str | None = None, slo: tuple[str, ...] | list[str] = ()) -> Explained:
+    """What is said of the result at a path.
 
     Raises:
         FileNotFoundError, UnreadableResultError: a path cannot be used; one line.
@@ -68,8 +91,43 @@ def explain(result: str, before: str | None = None, slo: tuple[str, ...] | list[
     from phasegate.gate.slo import parse_objective
 
     objectives = [parse_objective(word, source="--slo") for word in " ".join(slo).split()]
-    now = _situation(result, objectives)
-    return diagnose(now, _situation(before, objectives) if before is not None else None)
+    earlier = _situation(before, objectives) if before is not None else None
+    document = _document(result)
+    if document is not None:
+        return _explain_report(document, earlier, objectives)
+    notes = (ALONE,) if before is None else ()
+    return Explained(diagnose(_situation(result, objectives), earlier), None, notes)
+
+
+def _explain_report(document: Document, before: Situation | None, objectives: list[Objective]) -> Explained:
+    """A report: its verdict, and what its run found; by the rules anew where something else is asked of it."""
+    from phasegate.gate.diagnose import diagnose
+    from phasegate.report.document.model import BROKEN
+    from phasegate.report.document_situation import situation_of_document
+    from phasegate.report.stored_diagnosis import stored_diagnosis, unexplained, verdict_line
+
+    verdict, stored = verdict_line(document), stored_diagnosis(document)
+    if stored is None and (document.validity.invalid or verdict[0] in BROKEN):
+        return Explained(None, verdict, (VOID,))
+    if stored is None or before is not None or objectives:
+        found = diagnose(situation_of_document(document, objectives), before)
+        if stored is not None and before is None:
+            # What the run's gate proved needs its rows, which the report's medians do not replace.
+            found = replace(found, found=(*(one for one in stored.found if one.change), *found.found))
+    else:
+        found = stored
+    if before is None:
+        found = replace(found, unexplained=unexplained(document, found))
+    compared = before is not None or (document.gate is not None and document.gate.compared > 0)
+    return Explained(found, verdict, () if compared else (ALONE,))
+
+
+def _document(path: str) -> Document | None:
+    """The report at a path; None for every other kind of result."""
+    from phasegate.report.document.codec import from_json
+
+    kind, text = _own_json(Path(path))
+    return from_json(text, path) if kind == "phasegate-report" else None
 
 
 def _situation(path: str, objectives: list[Objective]) -> Situation:
@@ -112,11 +170,32 @@ def _sessions(path: str) -> list[Session]:
     return sessions
 
 
-def _print(diagnosis: Diagnosis) -> None:
-    from phasegate.report.diagnosis_lines import diagnosis_lines
+def _record(explained: Explained) -> dict[str, Any]:
+    """What is said as plain values: the diagnosis, and the report's own word."""
+    from phasegate.gate.diagnose import Diagnosis
+    from phasegate.report.diagnosis_lines import diagnosis_record
+
+    word = explained.verdict[0] if explained.verdict is not None else None
+    record = diagnosis_record(explained.diagnosis or Diagnosis(()))
+    return {**record, "verdict": word, "notes": list(explained.notes)}
+
+
+def _print(explained: Explained) -> None:
     from phasegate.report.gate_lines import WORD_WIDTH
 
     # A pipe has no width; lines are folded all the same, because they are sentences.
-    width = shutil.get_terminal_size((120, 24)).columns
-    for word, text in diagnosis_lines(diagnosis, width, full=True):
+    for word, text in _lines(explained, shutil.get_terminal_size((120, 24)).columns):
         print(f"{word:<{WORD_WIDTH}}{text}".rstrip())
+
+
+def _lines(explained: Explained, width: int) -> Iterator[tuple[str, str]]:
+    """The verdict, the diagnosis, and the notes."""
+    from phasegate.report.diagnosis_lines import diagnosis_lines, folded
+
+    if explained.verdict is not None:
+        word, title = explained.verdict
+        yield from zip((word, *[""] * len(title)), folded(title, width), strict=False)
+    if explained.diagnosis is not None:
+        yield from diagnosis_lines(explained.diagnosis, width, full=True)
+    for note in explained.notes:
+        yield from (("", text) for text in folded(note, width))

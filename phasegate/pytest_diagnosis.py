@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from phasegate.gate.diagnose import Diagnosis, Situation, diagnose
+from phasegate.gate.diagnose import Diagnosis, Proof, Situation, diagnose
+from phasegate.gate.diagnose.from_gate import sides_of_gate
 from phasegate.gate.diagnose.from_limits import machine_of
 from phasegate.gate.diagnose.from_runs import situation_of
-from phasegate.gate.diagnose.from_sessions import situation_of_sessions
 from phasegate.gate.verdict import Verdict
 from phasegate.report.diagnosis_lines import write_diagnosis
 
 if TYPE_CHECKING:
     from phasegate.gate.roofline_words import Roofline
+    from phasegate.gating import Gated
     from phasegate.pytest_state import PerfState
 
 
@@ -33,10 +34,19 @@ def write_run_diagnosis(terminal: Any, state: PerfState, limits: Roofline | None
 
 def explain_run(state: PerfState, now: Situation) -> Diagnosis:
     """The diagnosis of a run; against its baseline where the gate found a regression, which is more than noise."""
-    gated = state.gate.gated if state.gate is not None else None
+    return explain_gated(state.gate.gated if state.gate is not None else None, now)
+
+
+def explain_gated(gated: Gated | None, now: Situation) -> Diagnosis:
+    """The diagnosis of what a run measured, and where its gate found a regression, of what that proved.
+
+    The changes are those that the gate's rows compare: the run's own figures are one sitting of many.
+    """
     if gated is None or gated.result.verdict is not Verdict.REGRESSION:
         return diagnose(now)
-    return diagnose(now, situation_of_sessions(gated.baseline), least=PROVEN)
+    findings = gated.result.findings
+    before, after = sides_of_gate(gated.baseline, gated.candidate, findings)
+    return diagnose(now, before, least=PROVEN, after=after, proof=Proof.of(findings))
 
 
 def situation_of_run(state: PerfState) -> Situation | None:

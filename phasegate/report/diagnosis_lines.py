@@ -33,8 +33,8 @@ def diagnosis_lines(diagnosis: Diagnosis, width: int, *, full: bool = False) -> 
     if len(diagnosis.found) > len(shown):
         more = len(diagnosis.found) - len(shown)
         yield "", f"and {more} more, each explaining less time; phasegate explain names them all"
-    if not diagnosis.found:
-        yield from _wrapped(f"nothing that was measured is slow{_unchanged(diagnosis)}", width)
+    for line in _silence(diagnosis):
+        yield from _wrapped(line, width)
     if diagnosis.share is not None:
         yield from _wrapped(diagnosis.share, width)
     if diagnosis.steps is not None:
@@ -45,6 +45,16 @@ def diagnosis_lines(diagnosis: Diagnosis, width: int, *, full: bool = False) -> 
         yield from _wrapped(f"not measured: {'; '.join(diagnosis.missing)}", width)
 
 
+def _silence(diagnosis: Diagnosis) -> Iterator[str]:
+    """What is said where the rules are silent: of a proven change never that nothing is slow."""
+    if diagnosis.unexplained:
+        shown = diagnosis.unexplained[:SHOWN]
+        more = len(diagnosis.unexplained) - len(shown)
+        yield f"explained by no rule: {'; '.join(shown)}{f'; and {more} more' if more else ''}"
+    elif not diagnosis.found:
+        yield f"nothing that was measured is slow{_unchanged(diagnosis)}"
+
+
 def _unchanged(diagnosis: Diagnosis) -> str:
     if diagnosis.compared is None:
         return ""
@@ -53,7 +63,7 @@ def _unchanged(diagnosis: Diagnosis) -> str:
 
 def _finding(one: Explanation, width: int, *, full: bool) -> Iterator[Line]:
     head = f"{one.symptom}: {one.cause}{_time(one)}"
-    for number, text in enumerate(_texts(head, width)):
+    for number, text in enumerate(folded(head, width)):
         yield ("" if number else one.phase), text
     for clause in one.evidence:
         yield from _wrapped(clause, width)
@@ -67,12 +77,12 @@ def _time(one: Explanation) -> str:
     """How much of which request it explains, and how sure that is."""
     sign = "+" if one.change else ""
     seconds = f", {sign}{format_seconds(one.seconds)}" if one.seconds > 0 else ""
-    return f"{seconds} ({one.of}; {one.confidence.value})"
+    return f"{seconds} ({'; '.join(filter(None, [one.of, one.confidence.value]))})"
 
 
 def lever_words(lever: Lever) -> str:
     """A lever with its limit."""
-    return f"{lever.name} ({lever.cannot})"
+    return f"{lever.name} ({lever.cannot})" if lever.cannot else lever.name
 
 
 def rules_table() -> list[str]:
@@ -92,6 +102,7 @@ def diagnosis_record(diagnosis: Diagnosis) -> dict[str, Any]:
         "phase": diagnosis.phase,
         "steps": diagnosis.steps,
         "not_measured": list(diagnosis.missing),
+        "unexplained": list(diagnosis.unexplained),
     }
 
 
@@ -111,12 +122,13 @@ def _record(one: Explanation) -> dict[str, Any]:
     }
 
 
-def _texts(text: str, width: int) -> Sequence[str]:
+def folded(text: str, width: int) -> Sequence[str]:
+    """A sentence in lines that fit beside the words of a screen so wide."""
     return textwrap.wrap(text, max(40, width - WORD_WIDTH), break_on_hyphens=False)
 
 
 def _wrapped(text: str, width: int) -> Iterator[Line]:
-    for line in _texts(text, width):
+    for line in folded(text, width):
         yield "", line
 
 

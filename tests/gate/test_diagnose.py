@@ -23,9 +23,12 @@ from phasegate.gate.diagnose import (
     diagnose,
 )
 from phasegate.gate.diagnose.explanation import PHASES
+from phasegate.gate.diagnose.from_limits import machine_of
 from phasegate.gate.diagnose.remedies import REMEDIES
 from phasegate.gate.diagnose.situation import prefill_line
 from phasegate.gate.diagnose.thresholds import START_LIMIT, STREAM_LIMIT
+from phasegate.gate.roofline import HardwareFacts, ModelFacts
+from phasegate.gate.roofline_words import Measured, roofline
 from phasegate.report.diagnosis_lines import rules_table
 
 SHORT = Ask("short", 64, 32, ttft=0.03, tpot=0.005, total=0.185, usual_gap=0.005, second_gap=0.005)
@@ -83,6 +86,16 @@ PLANTED: dict[str, tuple[Situation, Situation | None]] = {
         None,
     ),
     "stalled-streams": (replace(WELL, stall=Stall(stall=0.29, alone=0.3, usual_gap=0.005)), None),
+    "batch-cost": (
+        replace(
+            WELL,
+            levels=(
+                Level(1, ttft=0.03, tpot=0.0117, token_rate=53),
+                Level(4, ttft=0.3, tpot=0.0481, token_rate=51),
+            ),
+        ),
+        None,
+    ),
     "no-batching": (
         replace(
             WELL,
@@ -218,6 +231,65 @@ def test_a_decode_below_the_bandwidths_limit_leaves_arithmetic_open() -> None:
     assert first is not None
     assert first.confidence is Confidence.LIKELY
     assert not any("more FLOP/s" in text for text in first.will_not_help)
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(0.55, "55 % of the peak FLOP/s"), (0.18, "a step of its own"), (None, "a step of its own")]
+)
+def test_streams_that_slow_each_other_down_are_answered_together(share: float | None, said: str) -> None:
+    """Four users at the throughput of one, each token four times as long: arithmetic, likely, and no call for slots."""
+    first = diagnose(replace(PLANTED["batch-cost"][0], machine=Machine(decode_compute=share))).first
+    assert first is not None
+    assert first.confidence is Confidence.LIKELY
+    assert "2.5 streams decode at a time on average, and TPOT x 4.11" in " ".join(first.evidence)
+    assert said in " ".join(first.evidence)
+    assert not any("batching" in lever.name or "slots" in lever.name for lever in first.levers)
+    assert any("more slots" in text for text in first.will_not_help)
+
+
+def test_requests_one_after_another_are_told_apart_from_steps_that_cost_more() -> None:
+    """The same throughput, but every stream as fast as alone: sure; without TPOT nobody can tell, so only likely."""
+    now = PLANTED["no-batching"][0]
+    sure = diagnose(now).first
+    untold = diagnose(replace(now, levels=tuple(replace(one, tpot=None) for one in now.levels))).first
+    assert sure is not None
+    assert untold is not None
+    assert [one.rule for one in (sure, untold)] == ["no-batching"] * 2
+    assert (sure.confidence, untold.confidence) == (Confidence.SURE, Confidence.LIKELY)
+    assert "0.9 streams decode at a time on average: requests are served one after another" in " ".join(sure.evidence)
+
+
+def test_a_refused_share_of_the_hardware_is_no_evidence() -> None:
+    """513 ms for 1,024 tokens are slow by the limits, but 130 % of a peak cannot be: it is not said, nor clamped."""
+    model = ModelFacts("tiny", 51_120_000, 67_110_000, 12, 1, 1, 64, 1.0625)
+    measured = Measured(prompt=1024, output=32, tpot=0.005, ttft=0.513)
+    doubtful = roofline(model, HardwareFacts("core", 160e9, 10e9), measured)
+    assert (doubtful.mfu.value or 0.0) > 1.2
+    assert doubtful.mfu.problem is not None
+    assert doubtful.mbu.problem is not None
+    slow = with_asks(SHORT, replace(LONG, prompt_tokens=1024, ttft=0.513, tpot=0.06, total=2.373))
+    told = diagnose(replace(slow, machine=machine_of(doubtful)))
+    assert {one.rule for one in told.found} == {"slow-start", "slow-stream"}
+    evidence = " ".join(clause for one in told.found for clause in one.evidence)
+    assert "hardware" not in evidence
+    assert "peak" not in evidence
+    believed = roofline(model, HardwareFacts("core", 320e9, 60e9), measured)
+    told = diagnose(replace(slow, machine=machine_of(believed)))
+    assert "prefill runs at the hardware's limit: 65 % of its peak FLOP/s" in " ".join(
+        clause for one in told.found for clause in one.evidence
+    )
+
+
+@pytest.mark.parametrize("by", [0.003, 0.02])
+def test_a_ttft_that_grew_by_one_step_of_decode_is_decodes_doing(by: float) -> None:
+    """The first token's own step is in every TTFT: neither a hop nor a slower prefill, whatever the prompt's length."""
+    asks = [
+        replace(one, ttft=(one.ttft or 0) + by, tpot=(one.tpot or 0) + by, total=(one.total or 0) + 32 * by)
+        for one in WELL.asks
+    ]
+    assert rules_of(with_asks(*asks), WELL) == ["decode-slower"]
+    both = [replace(one, ttft=(one.ttft or 0) + 0.1, total=(one.total or 0) + 0.1) for one in asks]
+    assert "hop-added" in rules_of(with_asks(*both), WELL)
 
 
 def test_a_small_change_is_explained_only_where_it_is_proven() -> None:

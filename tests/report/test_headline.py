@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from phasegate.gate.verdict import Verdict, refused
-from phasegate.report.document.model import WORDS, Failure, tone_of
+from phasegate.report.document.headline import Parts, headline_of
+from phasegate.report.document.model import WORDS, Failure, Gate, Row, Validity, tone_of
 from phasegate.stats.outcome import Outcome
 from tests.report.documents import LONG, document, law, load_of
 
@@ -34,6 +35,52 @@ def test_a_regression_names_phase_amount_certainty_and_lever(slower: dict[str, f
 
 def test_both_phases_slower_is_said_so() -> None:
     assert document(ttft=1.4, tpot=1.4).headline.phase == "both"
+
+
+def gate_of(*rows: Row) -> Parts:
+    """The parts of a run whose gate has these rows and nothing else."""
+    gate = Gate("REGRESSION", "slower", "stored sessions", "session", len(rows), len(rows), rows, lever="levers: all")
+    return Parts(gate, (), None, Validity())
+
+
+def slower_row(metric: str, old: float, new: float, **changes: Any) -> Row:
+    """A proven row of the chat, gated unless said otherwise."""
+    phase = {"ttft": "prefill", "tpot": "decode"}.get(metric, "both")
+    values: dict[str, Any] = {"gated": True, "verdict": "REGRESSION", **changes}
+    return Row(
+        CHAT, metric, phase, "s", "lower", reason="slower", ratio=new / old, ratio_low=new / old - 0.05,
+        ratio_high=new / old + 0.05, tolerance=0.1, baseline_value=old, candidate_value=new, **values,
+    )  # fmt: skip
+
+
+CHAT = "chat[in=64,out=16]"
+DECODE = slower_row("tpot", 0.002, 0.0051)
+
+
+def test_a_ttft_that_grew_by_one_step_of_decode_makes_no_second_phase() -> None:
+    """3.04 ms of TTFT are the first token's own step: decode alone got slower, whichever row is the worst."""
+    for start in (slower_row("ttft", 0.0105, 0.01354), slower_row("ttft", 0.001, 0.004)):
+        head = headline_of(gate_of(start, DECODE, slower_row("e2el", 0.0405, 0.09)))
+        assert head.phase == "decode"
+        assert head.title == "Decode got slower: TPOT +155.0 %"
+        assert head.lever is not None
+        assert head.lever.startswith("levers for decode")
+
+
+def test_a_ttft_that_grew_by_far_more_than_a_step_is_prefills_own() -> None:
+    """60 ms beside a step of 3 ms: both phases are proven."""
+    head = headline_of(gate_of(slower_row("ttft", 0.0105, 0.07), DECODE))
+    assert (head.phase, head.title[:32]) == ("both", "Prefill and decode got slower: T")
+
+
+def test_a_whole_request_takes_its_phase_from_the_rows_of_the_phases() -> None:
+    """From those that only inform where they are proven; without any, no phase is named."""
+    whole = slower_row("e2el", 0.0405, 0.09)
+    informing = slower_row("tpot", 0.002, 0.0051, gated=False)
+    open_row = slower_row("ttft", 0.0105, 0.01354, gated=False, verdict="INCONCLUSIVE")
+    head = headline_of(gate_of(whole, informing, open_row))
+    assert (head.phase, head.title[:18]) == ("decode", "Decode got slower:")
+    assert headline_of(gate_of(whole, open_row)).title == "Whole requests got slower: total latency +122.2 %"
 
 
 def test_a_pass_says_what_would_have_been_found() -> None:

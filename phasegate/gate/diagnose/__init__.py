@@ -7,6 +7,7 @@ Pure. A `Situation` holds what was measured; `diagnose` asks every rule in `RULE
 from __future__ import annotations
 
 from phasegate.gate.diagnose.explanation import Confidence, Explanation, Rule
+from phasegate.gate.diagnose.proof import Proof
 from phasegate.gate.diagnose.rules import RULES, Diagnosis, diagnose
 from phasegate.gate.diagnose.situation import (
     Ask,
@@ -30,6 +31,7 @@ __all__ = [
     "Level",
     "Limits",
     "Machine",
+    "Proof",
     "Repeats",
     "Rule",
     "Situation",

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from phasegate.gate.diagnose.proof import Proof
 from phasegate.gate.diagnose.situation import Situation
 from phasegate.gate.diagnose.thresholds import CHANGED
 from phasegate.gate.levers import Lever
@@ -69,12 +70,21 @@ class Case:
         before: the same in an earlier sitting, or None.
         found: what rules before this one found, so that a general rule claims only the rest.
         least: smallest growth that is explained, a fraction.
+        after: what ``before`` is compared with, where that is not ``now``: the sessions that a gate compared.
+        proof: what a gate proved slower between the two; None where no gate has compared them.
     """
 
     now: Situation
     before: Situation | None = None
     found: Sequence[Explanation] = field(default=())
     least: float = CHANGED
+    after: Situation | None = None
+    proof: Proof | None = None
+
+    @property
+    def later(self) -> Situation:
+        """The later side of the comparison."""
+        return self.now if self.after is None else self.after
 
     def claimed(self, part: str, of: str) -> float:
         """Seconds of a part of a request that are explained already."""

@@ -8,4 +8,8 @@ from phasegate.gate.roofline_words import Roofline
 
 def machine_of(limits: Roofline) -> Machine:
     """How near the phases run to the limits; a share that cannot be is no evidence for anything."""
-    return Machine(bandwidth=limits.mbu.believable, compute=limits.mfu.believable)
+    return Machine(
+        bandwidth=limits.mbu.believable,
+        compute=limits.mfu.believable,
+        decode_compute=limits.decode_mfu.believable,
+    )

@@ -33,6 +33,16 @@ REMEDIES: Mapping[str, tuple[Lever, ...]] = {
         Lever("room in KV memory for several requests", "helps only where memory keeps requests out of the batch"),
         Lever("more replicas", "buys throughput at full price, without sharing the reading of weights"),
     ),
+    "batch-cost": (
+        Lever(
+            "more arithmetic (more cores or threads for the engine, a device with more FLOP/s)",
+            "a step that waits for memory gets no faster",
+        ),
+        Lever("more replicas on hardware of their own", "cost as much again; a lone request gets no faster"),
+        Lever("a smaller model", "is another model; its quality must be judged apart"),
+        Lever("fewer output tokens", "changes the answer; the time per token stays as it is"),
+        Lever("another number format or kernel for batches", "changes the model's output; measure which one is faster"),
+    ),
     "stalls": (
         Lever(
             "chunked prefill, with a smaller token budget for each step",

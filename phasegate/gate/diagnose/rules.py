@@ -7,11 +7,13 @@ everything: figures of a late client or a busy host say nothing about the engine
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from phasegate.gate.binding import MAJORITY
 from phasegate.gate.diagnose import rules_alone, rules_change, rules_load
 from phasegate.gate.diagnose.explanation import NEITHER, Case, Confidence, Explanation, Rule
+from phasegate.gate.diagnose.proof import Proof
 from phasegate.gate.diagnose.remedies import REMEDIES
 from phasegate.gate.diagnose.situation import Ask, Situation
 from phasegate.gate.diagnose.thresholds import CHANGED
@@ -48,6 +50,7 @@ RULES: tuple[Rule, ...] = (
     rules_change.DRAFTS_REJECTED,
     rules_change.DECODE_SLOWER,
     rules_change.COMPUTE_IN_VAIN,
+    rules_load.BATCH_COST,
     rules_load.NO_BATCHING,
     rules_load.QUEUEING,
     rules_load.STALLED,
@@ -73,6 +76,7 @@ class Diagnosis:
         missing: what was not measured and could have told more.
         compared: the smallest growth that was looked for against an earlier sitting; None without one.
         steps: how tokens leave, in one sentence, where several leave together or guesses are counted; else None.
+        unexplained: what a gate proved slower where no rule says why, one clause each.
     """
 
     found: tuple[Explanation, ...]
@@ -81,6 +85,7 @@ class Diagnosis:
     missing: tuple[str, ...] = ()
     steps: str | None = None
     compared: float | None = None
+    unexplained: tuple[str, ...] = ()
 
     @property
     def first(self) -> Explanation | None:
@@ -88,12 +93,26 @@ class Diagnosis:
         return self.found[0] if self.found else None
 
 
-def diagnose(now: Situation, before: Situation | None = None, *, least: float = CHANGED) -> Diagnosis:
+def diagnose(
+    now: Situation,
+    before: Situation | None = None,
+    *,
+    least: float = CHANGED,
+    after: Situation | None = None,
+    proof: Proof | None = None,
+) -> Diagnosis:
     """What takes the time of these requests, and with an earlier sitting what made them slower.
 
-    Pure: the same figures give the same words. ``least`` is the smallest growth that is explained, a fraction.
+    Pure: the same figures give the same words.
+
+    Args:
+        now: what was measured.
+        before: the same earlier, or None.
+        least: smallest growth that is explained, a fraction.
+        after: what ``before`` is compared with, where a gate compared other sessions than ``now``.
+        proof: what a gate proved slower; where it is given, nothing else is called slower than before.
     """
-    case = Case(now, before, least=least)
+    case = Case(now, before, least=least, after=after, proof=proof)
     for rule in RULES:
         found = rule.look(case)
         if found is not None:
@@ -101,7 +120,21 @@ def diagnose(now: Situation, before: Situation | None = None, *, least: float = 
     ranked = sorted(case.found, key=lambda one: (one.phase != NEITHER, not one.change, -one.seconds))
     longest = now.longest
     share, phase = _share(longest) if longest is not None else (None, None)
-    return Diagnosis(tuple(ranked), share, phase, tuple(_missing(now)), _steps(now), None if before is None else least)
+    return Diagnosis(
+        found=tuple(ranked),
+        share=share,
+        phase=phase,
+        missing=tuple(_missing(now)),
+        steps=_steps(now),
+        compared=None if before is None else least,
+        unexplained=_unexplained(ranked, proof),
+    )
+
+
+def _unexplained(found: Sequence[Explanation], proof: Proof | None) -> tuple[str, ...]:
+    """What was proven slower where no rule says why: the rows that decide, else those that inform."""
+    slower = any(one.change and one.rule != rules_change.COMPUTE_IN_VAIN.name for one in found)
+    return () if slower or proof is None else tuple(one.name for one in proof.gated or proof.rows)
 
 
 def _share(ask: Ask) -> tuple[str | None, str | None]:

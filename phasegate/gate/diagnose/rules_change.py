@@ -1,17 +1,16 @@
 """Rules about two sittings: what changed, and which phase it fell on.
 
 Kinds of request that both sittings measured are compared by name. Whether a change is more than noise is for the gate
-to decide; here it is only told where a change comes from.
+to decide; here it is only told where a change comes from. Where a gate has compared the two (`proof.Proof`), only what
+it proved is called slower, in the phase and at the cell in which it was proven.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-
 from phasegate.gate.diagnose.explanation import Case, Confidence, Explanation, Rule
+from phasegate.gate.diagnose.pairs import grew, lines_of, moved, pairs, slower, started_slower, sure, ttft_words, worst
 from phasegate.gate.diagnose.remedies import FEWER_TOKENS, MORE_BANDWIDTH, MORE_COMPUTE, REMEDIES
-from phasegate.gate.diagnose.situation import Ask, Line, Repeats, prefill_line
+from phasegate.gate.diagnose.situation import Line, Repeats
 from phasegate.gate.diagnose.thresholds import (
     CHANGED,
     HIT_SHARE,
@@ -25,61 +24,28 @@ from phasegate.stats.laws.margins import CACHE_SAVING_MIN
 from phasegate.units import format_percent, format_seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """One kind of request in both sittings."""
-
-    before: Ask
-    now: Ask
-
-    def grown(self, of: Callable[[Ask], float | None]) -> float:
-        """Seconds by which a figure grew; 0.0 where one side lacks it."""
-        old, new = of(self.before), of(self.now)
-        return new - old if old is not None and new is not None else 0.0
-
-
-def pairs(case: Case) -> Iterator[Pair]:
-    """Kinds of request measured in both sittings."""
-    if case.before is not None:
-        for now in case.now.asks:
-            before = case.before.ask(now.name)
-            if before is not None:
-                yield Pair(before, now)
-
-
-def slower(case: Case, new: float | None, old: float | None) -> bool:
-    """Whether a time has grown enough to be explained."""
-    return new is not None and old is not None and new - old >= MATERIAL_SECONDS and new >= old * (1 + case.least)
-
-
 def _same(new: float | None, old: float | None) -> bool:
     return bool(new and old) and abs((new or 0.0) / (old or 1.0) - 1) <= UNCHANGED
 
 
-def _lines(case: Case) -> tuple[Line, Line] | None:
-    """TTFT over prompt length in both sittings, over the kinds of request that both have."""
-    both = list(pairs(case))
-    old, new = prefill_line([one.before for one in both]), prefill_line([one.now for one in both])
-    return (old, new) if old is not None and new is not None else None
-
-
 def hop_added(case: Case) -> Explanation | None:
     """TTFT grew by the same time at every prompt length, or outside the server: the way got longer."""
-    grown = [pair for pair in pairs(case) if slower(case, pair.now.ttft, pair.before.ttft)]
+    grown = started_slower(case)
     if not grown:
         return None
-    pair = max(grown, key=lambda one: one.grown(lambda ask: ask.ttft))
-    total, outside = pair.grown(lambda ask: ask.ttft), pair.grown(lambda ask: ask.outside)
-    said = [f"TTFT {format_seconds(pair.before.ttft)} -> {format_seconds(pair.now.ttft)}"]
-    lines, confidence, seconds = _lines(case), Confidence.LIKELY, 0.0
+    pair, proven = worst(case, grown, "ttft", lambda one: one.start)
+    total, outside = pair.start, pair.grown(lambda ask: ask.outside)
+    said = ttft_words(pair, proven)
+    lines, confidence, seconds = lines_of(case), Confidence.LIKELY, 0.0
     if pair.now.outside is not None and pair.before.outside is not None:
-        seconds, confidence = outside, Confidence.SURE
+        # What lies outside the server's prefill has the first token's step in it, as TTFT has.
+        seconds, confidence = outside - pair.step, sure(case, proven)
         said.append(
             f"the server's own prefill {format_seconds(pair.before.server_prefill)} -> "
             f"{format_seconds(pair.now.server_prefill)}; what lies outside it grew by {format_seconds(outside)}"
         )
     elif lines is not None:
-        seconds = lines[1].fixed - lines[0].fixed
+        seconds = lines[1].fixed - lines[0].fixed - pair.step
         said.append(f"{format_seconds(seconds)} were added at every prompt length; {_slopes(*lines)}")
     if seconds < max(MATERIAL_SECONDS, (1 - MATERIAL_SHARE) * total):
         return None
@@ -157,22 +123,22 @@ def _cache_change(rule: str, cause: str, old: Repeats, new: Repeats, levers: str
 
 
 def prefill_slower(case: Case) -> Explanation | None:
-    """TTFT grew, and neither the way nor a cache explains it."""
-    grown = [pair for pair in pairs(case) if slower(case, pair.now.ttft, pair.before.ttft)]
+    """TTFT grew, and neither the way nor a cache nor the first token's own step explains it."""
+    grown = started_slower(case)
     if not grown or any(one.rule == "hop-added" for one in case.found):
         return None
-    pair = max(grown, key=lambda one: one.grown(lambda ask: ask.ttft))
-    said = [f"TTFT {format_seconds(pair.before.ttft)} -> {format_seconds(pair.now.ttft)}"]
-    lines = _lines(case)
+    pair, proven = worst(case, grown, "ttft", lambda one: one.start)
+    said = ttft_words(pair, proven)
+    lines = lines_of(case)
     if lines is not None:
         said.append(_slopes(*lines))
     told = pair.grown(lambda ask: ask.server_prefill)
     if told > 0:
         said.append(f"the server's own prefill grew by {format_seconds(told)}")
+    excluded = told > 0 or lines is not None
     return Explanation(
-        "prefill-slower", "slower to start than before", "reading the prompt got slower", "prefill",
-        pair.grown(lambda ask: ask.ttft), pair.now.name, tuple(said),
-        Confidence.SURE if told > 0 or lines is not None else Confidence.LIKELY, REMEDIES["prefill"],
+        "prefill-slower", "slower to start than before", "reading the prompt got slower", "prefill", pair.start,
+        pair.now.name, tuple(said), sure(case, proven) if excluded else Confidence.LIKELY, REMEDIES["prefill"],
         (MORE_BANDWIDTH,), change=True,
     )  # fmt: skip
 
@@ -181,7 +147,7 @@ def drafts_rejected(case: Case) -> Explanation | None:
     """Steps yield fewer tokens than before, and tokens take longer for it."""
     for pair in pairs(case):
         old, new = pair.before.steps, pair.now.steps
-        if old is None or new is None or not slower(case, pair.now.decode, pair.before.decode):
+        if old is None or new is None or not grew(case, pair, "tpot", lambda ask: ask.decode):
             continue
         fewer = _fewer_tokens(old.tokens_per_step, new.tokens_per_step)
         rejected = old.acceptance is not None and new.acceptance is not None and _fell(old.acceptance, new.acceptance)
@@ -214,24 +180,24 @@ def _fell(old: float, new: float) -> bool:
 
 def decode_slower(case: Case) -> Explanation | None:
     """TPOT grew, and drafts do not explain it."""
-    grown = [pair for pair in pairs(case) if slower(case, pair.now.decode, pair.before.decode)]
-    # The time of an answer that got longer is not a slower decode.
-    grown = [pair for pair in grown if (pair.now.tpot or 0.0) >= (pair.before.tpot or 0.0) * (1 + case.least)]
+    grown = [pair for pair in pairs(case) if grew(case, pair, "tpot", lambda ask: ask.decode)]
+    if case.proof is None:
+        # The time of an answer that got longer is not a slower decode.
+        grown = [pair for pair in grown if (pair.now.tpot or 0.0) >= (pair.before.tpot or 0.0) * (1 + case.least)]
     if not grown or any(one.rule == "drafts-rejected" for one in case.found):
         return None
-    pair = max(grown, key=lambda one: one.grown(lambda ask: ask.decode))
+    pair, proven = worst(case, grown, "tpot", lambda one: one.grown(lambda ask: ask.decode))
     return Explanation(
         "decode-slower", "slower to stream than before", "each token takes longer", "decode",
-        pair.grown(lambda ask: ask.decode), pair.now.name,
-        (f"TPOT {format_seconds(pair.before.tpot)} -> {format_seconds(pair.now.tpot)}",),
-        Confidence.LIKELY, REMEDIES["decode"], (MORE_COMPUTE,), change=True,
+        pair.grown(lambda ask: ask.decode), pair.now.name, (moved("TPOT", pair.before.tpot, pair.now.tpot, proven),),
+        Confidence.LIKELY if proven is None else sure(case, proven), REMEDIES["decode"], (MORE_COMPUTE,), change=True,
     )  # fmt: skip
 
 
 def compute_spent_in_vain(case: Case) -> Explanation | None:
     """Prefill got faster and decode did not: more FLOP/s without more bandwidth."""
     both = [pair for pair in pairs(case) if pair.now.decode and pair.before.ttft and pair.now.ttft]
-    lines = _lines(case)
+    lines = lines_of(case)
     if not both or lines is None or lines[0].per_token <= 0:
         return None
     ratio = lines[1].per_token / lines[0].per_token
@@ -283,7 +249,8 @@ CACHE_LOST = Rule(
 )
 PREFILL_SLOWER = Rule(
     "prefill-slower",
-    f"TTFT grew by {format_percent(CHANGED, digits=0)} or more, and the way to the server does not explain it",
+    f"TTFT grew by {format_percent(CHANGED, digits=0)} or more, and neither the way to the server nor a slower step of "
+    f"decode (which is in TTFT once) explains it",
     "prefill",
     "both sittings: TTFT",
     "prefill",

@@ -1,4 +1,9 @@
-"""Rules about several users at a time: waiting for a turn, throughput that does not grow, long prompts in the way."""
+"""Rules about several users at a time: waiting for a turn, throughput that does not grow, long prompts in the way.
+
+Throughput that does not grow has two causes, and TPOT tells them apart. Served one after another, each stream runs as
+fast as alone and the others wait. Answered together, with steps that cost in proportion to their streams, every stream
+slows down: there is nothing left to share, and more slots change nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,13 @@ from phasegate.gate.diagnose.remedies import MORE_COMPUTE, REMEDIES
 from phasegate.gate.diagnose.rules_alone import material
 from phasegate.gate.diagnose.situation import Level
 from phasegate.gate.diagnose.thresholds import (
+    COMPUTE_BOUND,
     MATERIAL_SECONDS,
     QUEUE_GROWTH,
     ROOM_TO_SHARE,
     STALL_GAPS,
     STALL_SHARE,
+    TOGETHER_STREAMS,
     WAITING_SHARE,
 )
 from phasegate.stats.laws.margins import AMORTISE_MIN
@@ -104,35 +111,84 @@ def _flat(case: Case) -> bool:
     return not (alone.total and alone.ttft) or alone.total / alone.ttft >= ROOM_TO_SHARE
 
 
-def no_batching(case: Case) -> Explanation | None:
-    """Several users together get hardly more tokens a second than one alone."""
+def _flat_levels(case: Case) -> tuple[Level, Level] | None:
+    """The lowest and the highest level where throughput does not grow; None where it does or was not measured."""
     levels = [level for level in case.now.levels if level.token_rate]
-    if len(levels) < 2 or not _flat(case):
-        return None
-    first, top = levels[0], levels[-1]
-    assert first.token_rate
-    assert top.token_rate
+    return (levels[0], levels[-1]) if len(levels) > 1 and _flat(case) else None
+
+
+def _slowdown(first: Level, top: Level) -> float | None:
+    """How many times as long each token of a stream takes with many users; None where that is not known."""
+    return top.tpot / first.tpot if first.tpot and top.tpot else None
+
+
+def _together(first: Level, top: Level) -> bool:
+    """Whether streams are seen to decode at the same time: several at a time, each slower for the others."""
+    slowdown = _slowdown(first, top)
+    return slowdown is not None and slowdown >= AMORTISE_MIN and (top.decoding or 0.0) >= TOGETHER_STREAMS
+
+
+def _rates(first: Level, top: Level) -> tuple[list[str], float]:
+    """Throughput and TTFT of both levels in words, and the seconds by which TTFT grew."""
+    old, new = first.token_rate or 0.0, top.token_rate or 0.0
     evidence = [
-        f"{first.users:g} user gets {first.token_rate:,.0f} tokens/s, {top.users:g} together {top.token_rate:,.0f} "
-        f"(x {top.token_rate / first.token_rate:.2f}; x {AMORTISE_MIN:g} at least shows batching)"
+        f"{first.users:g} user gets {old:,.0f} tokens/s, {top.users:g} together {new:,.0f} "
+        f"(x {new / old:.2f}; x {AMORTISE_MIN:g} at least shows steps that are shared)"
     ]
-    seconds = 0.0
-    if first.ttft is not None and top.ttft is not None:
-        seconds = max(0.0, top.ttft - first.ttft)
-        evidence.append(f"TTFT grows from {format_seconds(first.ttft)} to {format_seconds(top.ttft)} meanwhile")
-    if first.tpot and top.tpot:
-        evidence.append(f"TPOT x {top.tpot / first.tpot:.2f}: " + _how_served(top.tpot / first.tpot))
+    if first.ttft is None or top.ttft is None:
+        return evidence, 0.0
+    evidence.append(f"TTFT grows from {format_seconds(first.ttft)} to {format_seconds(top.ttft)} meanwhile")
+    return evidence, max(0.0, top.ttft - first.ttft)
+
+
+def batch_cost(case: Case) -> Explanation | None:
+    """Several users are answered together, and get hardly more tokens a second than one alone."""
+    found = _flat_levels(case)
+    if found is None or not _together(*found):
+        return None
+    first, top = found
+    evidence, seconds = _rates(first, top)
+    evidence.append(
+        f"{top.decoding:.1f} streams decode at a time on average, and TPOT x {_slowdown(first, top):.2f}: each of them "
+        "slows down the others"
+    )
+    share = case.now.machine.decode_compute
+    if share is not None and share >= COMPUTE_BOUND:
+        reached = format_percent(share, digits=0)
+        evidence.append(f"one stream alone takes {reached} of the peak FLOP/s already, about what kernels reach")
+    else:
+        evidence.append(
+            "an engine that gives each stream a step of its own would look the same; its own count of streams in a "
+            "step would tell"
+        )
     return Explanation(
-        "no-batching", "low throughput with many users", "requests are not answered together", "throughput", seconds,
-        f"{top.users:g} users", tuple(evidence), Confidence.SURE, REMEDIES["batching"],
-        (MORE_COMPUTE, "speculative decoding: it speeds up one stream"),
+        "batch-cost", "low throughput with many users",
+        "answered together, but each stream adds its own cost: arithmetic is the limit", "throughput", seconds,
+        f"{top.users:g} users", tuple(evidence), Confidence.LIKELY, REMEDIES["batch-cost"],
+        (
+            "more slots (continuous batching): several streams are in work already",
+            "speculative decoding: it trades reading for arithmetic",
+        ),
     )  # fmt: skip
 
 
-def _how_served(slowdown: float) -> str:
-    if slowdown < AMORTISE_MIN:
-        return "requests are served one after another"
-    return "streams share the engine's time without sharing its steps"
+def no_batching(case: Case) -> Explanation | None:
+    """Several users together get hardly more tokens a second than one alone, one after another."""
+    found = _flat_levels(case)
+    if found is None or _together(*found):
+        return None
+    first, top = found
+    evidence, seconds = _rates(first, top)
+    slowdown = _slowdown(first, top)
+    alone = slowdown is not None and slowdown < AMORTISE_MIN
+    if slowdown is not None:
+        how = "requests are served one after another" if alone else "streams slow each other down without sharing steps"
+        evidence.append(f"TPOT x {slowdown:.2f}, {top.decoding or 0.0:.1f} streams decode at a time on average: {how}")
+    return Explanation(
+        "no-batching", "low throughput with many users", "requests are not answered together", "throughput", seconds,
+        f"{top.users:g} users", tuple(evidence), Confidence.SURE if alone else Confidence.LIKELY,
+        REMEDIES["batching"], (MORE_COMPUTE, "speculative decoding: it speeds up one stream"),
+    )  # fmt: skip
 
 
 def stalled_streams(case: Case) -> Explanation | None:
@@ -165,12 +221,21 @@ STALLED = Rule(
     "stalls",
     stalled_streams,
 )
+BATCH_COST = Rule(
+    "batch-cost",
+    f"no number of users gets {AMORTISE_MIN:g} times the tokens a second of one, though at least {TOGETHER_STREAMS:g} "
+    f"streams decode at a time and TPOT grew to {AMORTISE_MIN:g} times or more",
+    "throughput",
+    "two levels of load or more, with TPOT; decode's share of the FLOP/s excludes other causes",
+    "batch-cost",
+    batch_cost,
+)
 NO_BATCHING = Rule(
     "no-batching",
     f"no number of users gets {AMORTISE_MIN:g} times the tokens a second of one, though a lone request takes at least "
-    f"{ROOM_TO_SHARE:g} times its TTFT",
+    f"{ROOM_TO_SHARE:g} times its TTFT, and streams are not seen to decode at a time",
     "throughput",
-    "two levels of load or more",
+    "two levels of load or more; TPOT excludes streams that are answered together",
     "batching",
     no_batching,
 )

@@ -126,6 +126,11 @@ class Level:
     server_prefill: float | None = None
     server_queue: float | None = None
 
+    @property
+    def decoding(self) -> float | None:
+        """Streams between their first and last token at a time, on average, by Little's law; None where unknown."""
+        return self.token_rate * self.tpot if self.token_rate is not None and self.tpot is not None else None
+
 
 @dataclass(frozen=True, slots=True)
 class Stall:
@@ -196,10 +201,12 @@ class Machine:
     Attributes:
         bandwidth: model bandwidth utilisation (MBU) of decode.
         compute: model FLOP/s utilisation (MFU) of prefill.
+        decode_compute: the same of decode, one stream alone.
     """
 
     bandwidth: float | None = None
     compute: float | None = None
+    decode_compute: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,10 @@ gate to say; here a change is only explained."""
 UNCHANGED = 0.05
 """A figure within a twentieth has not moved: half of what counts as a change, so that nothing is both."""
 
+READING_SHARE = 0.5
+"""TTFT has one step of decode in it, that of the first token. Reading the prompt is called slower where at least half
+of TTFT's growth is left when the growth of such a step is taken off; else decode alone explains it."""
+
 WAITING_SHARE = 0.5
 """Waiting for a turn is named where it is at least half of what load added to TTFT."""
 
@@ -29,6 +33,10 @@ QUEUE_GROWTH = 1.0
 ROOM_TO_SHARE = 2.0
 """A lone request must take twice its TTFT for throughput to say something about batching: only decode can be shared,
 so with less of it the best of engines gains little."""
+
+TOGETHER_STREAMS = 1.5
+"""Streams that decode at a time, on average, from which requests are answered together: tokens a second times seconds a
+token, by Little's law. One after another gives at most 1, and a half is for streams that overlap at their ends."""
 
 STALL_SHARE = 0.5
 """A stall of half the long prompt's own prefill or more shows that the prompt was read in one piece."""

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 
 from phasegate.gate.levers import lever_line
 from phasegate.report.document.headline_parts import (
-    PHASE_WORDS,
     Parts,
     also_words,
     excess,
-    phase_of,
     said_screen,
     sure_words,
     try_words,
 )
+from phasegate.report.document.headline_phase import SLOWER, own_rows, slower_phase
 from phasegate.report.document.model import WORDS, Headline, Law, ObjectiveRow, Row
 from phasegate.report.document.words import (
     change,
@@ -27,18 +26,19 @@ from phasegate.units import format_percent, format_seconds
 
 
 def regression(parts: Parts) -> Headline:
-    """The screen of a build that got slower: the row furthest beyond its tolerance, and its phase."""
+    """The screen of a build that got slower: the row furthest beyond its tolerance, and the phase that rows prove."""
     rows = parts.gated("REGRESSION")
     if not rows:
         return said_screen(parts, "REGRESSION", "Slower than the baseline")
-    row = max(rows, key=excess)
-    phase = phase_of(rows)
-    compared = [one for one in parts.gate.rows if one.gated] if parts.gate else []
+    every = parts.gate.rows if parts.gate else ()
+    row = max(own_rows(rows, every) or rows, key=excess)
+    phase, word = slower_phase(rows, every)
+    compared = [one for one in every if one.gated]
     among = f"; {len(rows)} of {len(compared)} gated comparisons are slower" if len(compared) > 1 else ""
-    lever = parts.gate.lever if parts.gate else None
+    lever = lever_line(phase) if parts.gate and parts.gate.lever else None
     return Headline(
         verdict="REGRESSION",
-        title=f"{PHASE_WORDS[phase]} got slower: {metric_name(row.metric)} {change(row)}",
+        title=f"{word} {SLOWER}: {metric_name(row.metric)} {change(row)}",
         phase=phase,
         how_much=f"{values_words(row)} in {row.workload}{among}",
         how_sure=sure_words(row, parts.gate),

@@ -1,0 +1,44 @@
+"""The two sittings that a gate compared, with the figures of its own rows: what was proven is told in the same numbers.
+
+The gate judges by a window of the stored sessions and leaves disturbed ones out; its rows hold the medians that it
+compared. They take the place of the medians over all sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from phasegate.gate.diagnose.from_sessions import situation_of_sessions
+from phasegate.gate.diagnose.situation import Ask, Situation
+from phasegate.gate.verdict import Finding
+from phasegate.session import Session
+
+
+def sides_of_gate(
+    baseline: Sequence[Session], candidate: Sequence[Session], findings: Sequence[Finding]
+) -> tuple[Situation, Situation]:
+    """Before and after, as the gate compared them."""
+    return (
+        _with_rows(situation_of_sessions(baseline), findings, lambda row: row.baseline_value),
+        _with_rows(situation_of_sessions(candidate), findings, lambda row: row.candidate_value),
+    )
+
+
+def _with_rows(side: Situation, findings: Sequence[Finding], value: Callable[[Finding], float | None]) -> Situation:
+    return replace(side, asks=tuple(_with_values(ask, findings, value) for ask in side.asks))
+
+
+def _with_values(ask: Ask, findings: Sequence[Finding], value: Callable[[Finding], float | None]) -> Ask:
+    rows = [row for row in findings if row.workload == ask.name]
+    values = {row.metric: found for row in rows if (found := value(row)) is not None}
+    if not values:
+        return ask
+    return replace(
+        ask,
+        ttft=values.get("ttft", ask.ttft),
+        ttfo=values.get("ttfo", ask.ttfo),
+        tpot=values.get("tpot", ask.tpot),
+        # A total that no row has is one of other sessions: the decode that is left of it would belong to neither.
+        total=values.get("e2el"),
+    )

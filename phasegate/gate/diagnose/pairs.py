@@ -1,0 +1,107 @@
+"""Kinds of request in two sittings side by side: which of them got slower, by how much, and how well that is known.
+
+The gate decides whether a change is more than noise. Where it has compared, a pair counts as slower only by its proof;
+else by the size of the change. Either way the first token's own step of decode, which is in every TTFT, is decode's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from phasegate.gate.diagnose.explanation import Case, Confidence
+from phasegate.gate.diagnose.proof import Proven
+from phasegate.gate.diagnose.situation import Ask, Line, prefill_line
+from phasegate.gate.diagnose.thresholds import MATERIAL_SECONDS, READING_SHARE
+from phasegate.units import format_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One kind of request in both sittings."""
+
+    before: Ask
+    now: Ask
+
+    def grown(self, of: Callable[[Ask], float | None]) -> float:
+        """Seconds by which a figure grew; 0.0 where one side lacks it."""
+        old, new = of(self.before), of(self.now)
+        return new - old if old is not None and new is not None else 0.0
+
+    @property
+    def step(self) -> float:
+        """Seconds by which a step of decode grew, 0.0 where it did not: TTFT has the first token's own step in it."""
+        return max(0.0, self.grown(_step))
+
+    @property
+    def start(self) -> float:
+        """Seconds by which TTFT grew beyond that."""
+        return self.grown(lambda ask: ask.ttft) - self.step
+
+
+def _step(ask: Ask) -> float | None:
+    """Seconds that a step of decode takes; it yields more than a token where several leave together."""
+    tokens = ask.steps.tokens_per_step if ask.steps is not None else None
+    return None if ask.tpot is None else ask.tpot * (tokens or 1.0)
+
+
+def pairs(case: Case) -> Iterator[Pair]:
+    """Kinds of request measured in both sittings."""
+    if case.before is not None:
+        for now in case.later.asks:
+            before = case.before.ask(now.name)
+            if before is not None:
+                yield Pair(before, now)
+
+
+def slower(case: Case, new: float | None, old: float | None) -> bool:
+    """Whether a time has grown enough to be explained."""
+    return new is not None and old is not None and new - old >= MATERIAL_SECONDS and new >= old * (1 + case.least)
+
+
+def grew(case: Case, pair: Pair, metric: str, of: Callable[[Ask], float | None]) -> bool:
+    """Whether a time of a pair has grown: by the gate's proof for its metric, where a gate has looked."""
+    if case.proof is not None:
+        return case.proof.row(pair.now.name, metric) is not None and pair.grown(of) > 0
+    return slower(case, of(pair.now), of(pair.before))
+
+
+def started_slower(case: Case) -> list[Pair]:
+    """Pairs whose TTFT grew by more than a slower step of decode explains."""
+    grown = [pair for pair in pairs(case) if grew(case, pair, "ttft", lambda ask: ask.ttft)]
+    least = MATERIAL_SECONDS if case.proof is None else 0.0
+    return [pair for pair in grown if pair.start >= max(least, READING_SHARE * pair.grown(lambda ask: ask.ttft))]
+
+
+def worst(case: Case, grown: list[Pair], metric: str, by: Callable[[Pair], float]) -> tuple[Pair, Proven | None]:
+    """The pair that grew most, one that decides the build before one that informs; with its proof, if there is one."""
+    proof = case.proof
+    rows = [None if proof is None else proof.row(pair.now.name, metric) for pair in grown]
+    place = max(range(len(grown)), key=lambda at: (getattr(rows[at], "gated", False), by(grown[at])))
+    return grown[place], rows[place]
+
+
+def ttft_words(pair: Pair, proven: Proven | None) -> list[str]:
+    """What TTFT was and is, with its proof, and what of it is decode's."""
+    said = [moved("TTFT", pair.before.ttft, pair.now.ttft, proven)]
+    if pair.step >= MATERIAL_SECONDS:
+        said.append(f"{format_seconds(pair.step)} of it is the first token's own step, which decode explains")
+    return said
+
+
+def moved(name: str, old: float | None, new: float | None, proven: Proven | None) -> str:
+    """``TPOT 5.00 ms -> 9.00 ms`` with what the gate proved of it."""
+    return f"{name} {format_seconds(old)} -> {format_seconds(new)}" + (f" ({proven.words})" if proven else "")
+
+
+def lines_of(case: Case) -> tuple[Line, Line] | None:
+    """TTFT over prompt length in both sittings, over the kinds of request that both have."""
+    both = list(pairs(case))
+    old, new = prefill_line([one.before for one in both]), prefill_line([one.now for one in both])
+    return (old, new) if old is not None and new is not None else None
+
+
+def sure(case: Case, proven: Proven | None) -> Confidence:
+    """Sure; where a gate has compared, only of what it proved by a row that decides the build."""
+    decided = case.proof is None or (proven is not None and proven.gated)
+    return Confidence.SURE if decided else Confidence.LIKELY
