@@ -30,7 +30,7 @@ def load(path: str) -> Any:
 
 async def run(module: Any, url: str, count: int, tokens: int) -> dict[str, Any]:
     """All requests at once, and what they cost this process."""
-    import aiohttp
+    import aiohttp  # type: ignore[import-not-found,unused-ignore]
 
     def wanted(name: str) -> Any:
         return module.RequestFuncInput(
