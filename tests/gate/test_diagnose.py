@@ -281,10 +281,10 @@ def test_a_refused_share_of_the_hardware_is_no_evidence() -> None:
 
 
 @pytest.mark.parametrize("by", [0.003, 0.02])
-def test_a_ttft_that_grew_by_one_step_of_decode_is_decodes_doing(by: float) -> None:
+def test_a_ttft_that_grew_by_about_one_step_of_decode_is_decodes_doing(by: float) -> None:
     """The first token's own step is in every TTFT: neither a hop nor a slower prefill, whatever the prompt's length."""
     asks = [
-        replace(one, ttft=(one.ttft or 0) + by, tpot=(one.tpot or 0) + by, total=(one.total or 0) + 32 * by)
+        replace(one, ttft=(one.ttft or 0) + 1.2 * by, tpot=(one.tpot or 0) + by, total=(one.total or 0) + 32.2 * by)
         for one in WELL.asks
     ]
     assert rules_of(with_asks(*asks), WELL) == ["decode-slower"]

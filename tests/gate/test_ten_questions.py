@@ -142,6 +142,16 @@ def test_the_healthy_twin_is_not_accused(name: str) -> None:
     assert question.rule not in {one.rule for one in question.healthy().found}
 
 
+@pytest.mark.slow
+def test_steps_that_cost_in_proportion_to_their_streams_are_not_called_missing_batching() -> None:
+    """Four users at the throughput of one: answered together where all four decode, not where one runs at a time."""
+    plan = Plan(users=(1, 4), output=16)
+    together = diagnose(measured(plan, step_seconds=0.001, sequence_seconds=0.01, **FAST_PREFILL))
+    apart = diagnose(measured(plan, max_sequences=1, **FAST_PREFILL))
+    assert [one.rule for one in together.found if one.phase == "throughput"] == ["batch-cost"]
+    assert [one.rule for one in apart.found if one.phase == "throughput"] == ["no-batching"]
+
+
 def test_a_hand_off_between_pools_is_seen_by_the_client() -> None:
     """Prefill and decode on two servers: the pause after the first token is the hand-off, not a slow phase."""
     first = diagnose(measured(Plan(prompts=(64,)), disaggregated=True, handoff_seconds=0.1)).first
