@@ -56,7 +56,7 @@ format: $(STAMP)
 
 docs: $(STAMP)
 	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
-	"$(BIN)/python" -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 "$(BIN)/python" -m mkdocs build --strict
 
 levers: $(STAMP)
 	"$(BIN)/python" -m benchmarks.levers

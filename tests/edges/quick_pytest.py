@@ -23,7 +23,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 PRELOADED = ("numpy", "scipy.stats", "openai", "openai.types", "yaml", "rich.table", "rich.console", "psutil")
 
-CLEARED = ("CI", "OPENAI_BASE_URL", "OPENAI_API_KEY", "PYTEST_ADDOPTS", "PHASEGATE_CACHE_DIR")
+CLEARED = (
+    "CI", "OPENAI_BASE_URL", "OPENAI_API_KEY", "PYTEST_ADDOPTS", "PHASEGATE_CACHE_DIR",
+    "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID",
+)  # fmt: skip
 """Variables of the surroundings that would change a run."""
 
 
