@@ -113,6 +113,8 @@ def hardware_page() -> str:
         "sheets. Arithmetic is dense: where a sheet gives a figure with sparsity, half of it stands here. Case, dashes",
         "and the vendor's name do not matter. A label such as `--perf-hardware 'H200 x8'` is understood as well.",
         "",
+        "Not every sheet was read again when its row was written: check the row you rely on, or give your own facts.",
+        "",
         "| name | also | memory | TFLOP/s or TOP/s | source |",
         "|---|---|---:|---|---|",
     ]
