@@ -82,7 +82,7 @@ def _mean_decode(run: WorkloadRun, counts: ServerCounts) -> float | None:
 def server_lines(view: ServerView, runs: Sequence[WorkloadRun], width: int, *, colour: bool) -> list[str]:
     """Everything the server told; nothing where it told nothing."""
     rows = [row for run in runs for row in server_rows(run, view)]
-    lines = render_table(_table(rows), width, colour=colour) if rows else []
+    lines = [line for table in _tables(rows) for line in render_table(table, width, colour=colour)]
     lines += list(_rest(rows))
     for run in runs:
         lines += [f"{run.workload.name}: {said}" for said in count_words(run.server)] if run.server else []
@@ -91,9 +91,15 @@ def server_lines(view: ServerView, runs: Sequence[WorkloadRun], width: int, *, c
     return lines
 
 
-def _table(rows: Sequence[ServerRow]) -> Table:
-    """Milliseconds; columns that nobody can fill are left out."""
-    columns: list[tuple[str, Callable[[ServerRow], float | None]]] = [
+Column = tuple[str, Callable[[ServerRow], float | None]]
+
+MOST_COLUMNS = 9
+"""Columns that leave a screen of 80 characters room for a workload's name."""
+
+
+def _tables(rows: Sequence[ServerRow]) -> list[Table]:
+    """Milliseconds; columns that nobody can fill are left out, and those of decode stand apart where there are many."""
+    columns: list[Column] = [
         ("TTFT", lambda row: row.split.client),
         ("server", lambda row: row.split.server),
         ("queue", lambda row: row.split.queue),
@@ -106,12 +112,21 @@ def _table(rows: Sequence[ServerRow]) -> Table:
         ("TPOT", lambda row: row.tpot),
         ("decode", lambda row: row.decode),
     ]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("ms", overflow="fold")
+    if not rows:
+        return []
     shown = [(name, take) for name, take in columns if any(take(row) is not None for row in rows)]
     if all(row.split.server == row.split.prefill for row in rows):
         # llama.cpp: from the slot that took the request to the first token is the prefill.
         shown = [(name, take) for name, take in shown if name != "server"]
+    if len(shown) <= MOST_COLUMNS:
+        return [_table(rows, shown)]
+    decode = [(name, take) for name, take in shown if name in ("TPOT", "decode")]
+    return [_table(rows, [one for one in shown if one not in decode]), _table(rows, decode)]
+
+
+def _table(rows: Sequence[ServerRow], shown: Sequence[Column]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("ms", overflow="fold")
     for name, _ in shown:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:

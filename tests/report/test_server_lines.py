@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from phasegate.load_run import LevelRun
-from phasegate.report.server_lines import count_words, level_lines
+from phasegate.report.server_lines import ServerRow, _tables, count_words, level_lines
+from phasegate.report.table_text import render_table
 from phasegate.stats.counters import ServerCounts
+from phasegate.stats.first_token import FirstToken
 from tests.load_runs import level_run
 
 
@@ -47,3 +49,13 @@ def test_what_was_drafted_hit_and_reset_is_said() -> None:
         "the server counted 75 % of prompt tokens from the prefix cache; 25 % of drafted tokens accepted; "
         "counters were reset meanwhile and are not used: requests"
     ]
+
+
+def test_a_server_that_tells_everything_still_leaves_room_for_names() -> None:
+    """Eleven columns (vLLM's) do not fit into 80 characters beside a name: decode then stands in a table of its own."""
+    split = FirstToken(0.123, 0.121, 0.0016, 0.0, 0.00002, 0.117, 0.0006)
+    tables = _tables([ServerRow("prompt-length, mean", split, 0.0101, 0.0101)])
+    lines = [line for table in tables for line in render_table(table, 80, colour=False)]
+    assert len(tables) == 2
+    assert sum("prompt-length" in line for line in lines) == 2, lines
+    assert max(map(len, lines)) <= 80
