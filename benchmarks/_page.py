@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import psutil
 
 from phasegate.engines.identity import client_identity
+from phasegate.whole_file import write_whole
 
 
 def host_line() -> str:
@@ -38,12 +38,4 @@ def row(cells: Sequence[str]) -> str:
 def write_page(path: Path, text: str) -> None:
     """The page in one step: a reader, or a kill, sees the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_whole(path, text)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from phasegate.report.document.model import Document
+from phasegate.whole_file import write_whole
 
 
 class ReportPathError(ValueError):
@@ -90,15 +90,7 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         ReportPathError: the disk refused.
     """
-    part = None
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        part = Path(name)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        part.chmod(0o644)
-        part.replace(path)
+        write_whole(path, text)
     except OSError as error:
-        if part is not None:
-            part.unlink(missing_ok=True)
         raise ReportPathError(f"{path}: cannot be written: {error.strerror or error}") from None

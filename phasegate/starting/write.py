@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from phasegate.starting.kit import KitFile
+from phasegate.whole_file import write_whole
 
 
 class InTheWayError(Exception):
@@ -66,15 +65,7 @@ class _Undo:
 
     def write(self, path: Path, text: str) -> None:
         self._make_folder(path.parent)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_whole(path, text)
         self._made.append(path)
 
     def _make_folder(self, folder: Path) -> None:

@@ -13,7 +13,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("stats",),
     ("prompt", "run", "client_error", "load_run", "load_plan", "budget", "spending"),
     ("gate",),
-    ("baseline", "baselines", "interop", "engines", "load"),
+    ("baseline", "baselines", "interop", "engines", "load", "whole_file"),
     ("server_view", "lab", "limits", "load_lab", "opening", "sitting", "gating", "selftest", "examination"),
     ("report",),
     ("starting", "pipeline"),
