@@ -160,5 +160,11 @@ def _details(name: str, facts: Facts) -> str:
         del lines[1]
     lines += [f"* **{law['outcome']}** {law['law']}: {law['reason']}" for law in facts["laws"]]
     lines += [f"* **INVALID_RUN** {reason}" for reason in facts["invalid"]]
-    lines += [f"* {text.replace('Skipped: ', '')}" for text in facts.get("informing", [])]
+    lines += [f"* {_informing(text)}" for text in facts.get("informing", [])]
     return "\n".join([*lines, ""])
+
+
+def _informing(text: str) -> str:
+    """An item that only informs, as ``**WORD** reason``: pytest puts the name of the exception before them."""
+    word, _, reason = text.rpartition("NotJudged: ")[2].removeprefix("Skipped: ").partition(": ")
+    return f"**{word}** {reason}"

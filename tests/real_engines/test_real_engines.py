@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from benchmarks.engine_envs import known
-from benchmarks.engine_runs import ARGUMENTS, EMBEDDED, broken, run_suite
+from benchmarks.engine_runs import ARGUMENTS, EMBEDDED, run_suite, unproven
 from phasegate.engines.ask import ask
 from phasegate.engines.base import EngineError
 from phasegate.engines.generated.vocabulary import next_word
@@ -125,7 +125,7 @@ def test_a_stopped_engine_leaves_nothing_running(name: str) -> None:
 
 @pytest.mark.parametrize("name", [EMBEDDED, *NAMES])
 def test_the_phase_suite_on_it(name: str) -> None:
-    """Every answer is right, token counts are proven, and no law is broken."""
+    """Every answer is right, token counts are proven, and every law that is judged holds: undecided is not enough."""
     if name != EMBEDDED:
         settings_of(name)
     facts: dict[str, Any] = run_suite(name)
@@ -133,5 +133,5 @@ def test_the_phase_suite_on_it(name: str) -> None:
     assert facts["answers_checked"] > 0
     assert set(facts["token_sources"]) == {"usage"}
     assert facts["invalid"] == [], facts["output"]
-    assert broken(facts) == []
+    assert unproven(facts) == [], f"other processes used {facts['foreign_cores']} cores meanwhile"
     assert len(facts["laws"]) + len(facts["informing"]) >= 9
