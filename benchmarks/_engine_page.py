@@ -36,7 +36,8 @@ def write_engines_page(path: Path, results: Mapping[str, Facts], recipes: Mappin
 def engines_page(results: Mapping[str, Facts], recipes: Mapping[str, Recipe]) -> str:
     """The page in Markdown."""
     measured = {name: facts for name, facts in results.items() if facts.get("cells")}
-    parts = [HEAD, _missing(results, recipes), _installed(measured, recipes), _figures(measured), _laws(measured)]
+    parts = [HEAD, _missing(results, recipes), _installed(measured, recipes), _figures(measured), _clocks(measured)]
+    parts.append(_laws(measured))
     parts += [_details(name, facts) for name, facts in measured.items()]
     return "\n".join(part for part in parts if part)
 
@@ -138,6 +139,27 @@ def _batching(facts: Facts) -> str:
     """What the law of batching found: paired round by round, so not quite the ratio of the two rates."""
     found = [law.get("effect") for law in facts["laws"] if law["id"].startswith("test_batching")]
     return f"{found[0]:.2f}x" if found and found[0] is not None else "-"
+
+
+CLOCKS = ("TTFT", "server", "queue", "prefill", "http", "tokenising", "held back", "unexplained")
+
+
+def _clocks(measured: Mapping[str, Facts]) -> str:
+    """The first token by both clocks, where the engine tells its own."""
+    lines = [
+        "## Where the first token went\n",
+        "Milliseconds, by the client's clock (TTFT) and the server's; the unexplained is what both and the parts "
+        "that are measured beside them leave ([how](explanation/first-token.md)). By cell where answers carry times, else means "
+        "of a workload.\n",
+        row(["engine", "cell", *CLOCKS]),
+        row(["---", "---", *("---:" for _ in CLOCKS)]),
+    ]
+    rows = [
+        row([name, label, *(f"{parts[part] * 1e3:.2f}" if part in parts else "-" for part in CLOCKS)])
+        for name, facts in measured.items()
+        for label, parts in (facts.get("first_token") or {}).items()
+    ]
+    return "\n".join([*lines, *rows, ""]) if rows else ""
 
 
 def _laws(measured: Mapping[str, Facts]) -> str:

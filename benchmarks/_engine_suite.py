@@ -24,6 +24,7 @@ from phasegate.engines.generated.vocabulary import next_word
 from phasegate.lab import Lab
 from phasegate.plugin import STATE
 from phasegate.pytest_state import PerfState
+from phasegate.report.document.from_server import server_timings_of
 from phasegate.run import WorkloadRun
 from phasegate.timeline import Timeline
 
@@ -105,6 +106,7 @@ def facts_of(state: PerfState, lab: Lab) -> dict[str, Any]:
         ],
         "cells": [one for run in runs for one in cells_of(run)],
         "levels": levels_of(state),
+        "first_token": server_timings_of(lab.server_view, runs),
     }
 
 
