@@ -149,8 +149,8 @@ def _clocks(measured: Mapping[str, Facts]) -> str:
     lines = [
         "## Where the first token went\n",
         "Milliseconds, by the client's clock (TTFT) and the server's; the unexplained is what both and the parts "
-        "that are measured beside them leave ([how](explanation/first-token.md)). By cell where answers carry times, else means "
-        "of a workload.\n",
+        "that are measured beside them leave ([how](explanation/first-token.md)). By cell where answers carry times, "
+        "else means of a workload.\n",
         row(["engine", "cell", *CLOCKS]),
         row(["---", "---", *("---:" for _ in CLOCKS)]),
     ]

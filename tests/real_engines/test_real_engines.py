@@ -22,10 +22,14 @@ from phasegate.engines.generated.vocabulary import next_word
 from phasegate.engines.managed.engine import ManagedEngine, ManagedSettings
 from phasegate.engines.managed.kinds import KINDS
 from phasegate.engines.profile import profile_named
+from phasegate.report.server_lines import CLOSE
 
 pytestmark = pytest.mark.real_engine
 
 NAMES = (os.environ.get("PHASEGATE_TEST_ENGINES") or " ".join(KINDS)).split()
+
+EXPLAINED = {EMBEDDED, "llama.cpp", "vllm"}
+"""Engines whose own clock, HTTP and tokenising explain the client's TTFT within `CLOSE`, in each workload and cell."""
 
 EMPTIES_ITS_CACHE = {"llama.cpp", "vllm", "sglang"}
 """Engines with a door that empties the prefix cache."""
@@ -125,7 +129,7 @@ def test_a_stopped_engine_leaves_nothing_running(name: str) -> None:
 
 @pytest.mark.parametrize("name", [EMBEDDED, *NAMES])
 def test_the_phase_suite_on_it(name: str) -> None:
-    """Every answer is right, token counts are proven, and every law that is judged holds: undecided is not enough."""
+    """Every answer is right, token counts are proven, every law that is judged holds, and clocks agree."""
     if name != EMBEDDED:
         settings_of(name)
     facts: dict[str, Any] = run_suite(name)
@@ -135,3 +139,7 @@ def test_the_phase_suite_on_it(name: str) -> None:
     assert facts["invalid"] == [], facts["output"]
     assert unproven(facts) == [], f"other processes used {facts['foreign_cores']} cores meanwhile"
     assert len(facts["laws"]) + len(facts["informing"]) >= 9
+    rests = {label: parts["unexplained"] for label, parts in (facts["first_token"] or {}).items()}
+    if name in EXPLAINED:
+        assert rests
+        assert max(map(abs, rests.values())) <= CLOSE, rests
