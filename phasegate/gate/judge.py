@@ -30,10 +30,14 @@ from phasegate.gate.objectives import judge_objectives
 from phasegate.gate.policy import Policy
 from phasegate.gate.question import questions
 from phasegate.gate.remarks import idle_rules, same_sessions
+from phasegate.gate.slower_phase import leading_row, slower_phase
 from phasegate.gate.validity import Problem
 from phasegate.gate.verdict import Coverage, Finding, GateResult, Verdict, refused, worst
 from phasegate.gate.window import choose_window
 from phasegate.session import Session
+
+BROKEN = (Verdict.REGRESSION, Verdict.SLO_BREACH)
+"""The words of rows that broke a limit: those a lever is named for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ def _without_baseline(candidate: Side, policy: Policy, place: Place, warnings: S
     reason = f"no baseline: looked for {place.looked_for}{nearby}; record one with: {place.record_with}"
     rows = tuple(judge_objectives(candidate, policy))
     verdict = worst([Verdict.NO_BASELINE, *(row.verdict for row in rows)])
-    said = reason if verdict is Verdict.NO_BASELINE else f"{_headline(verdict, rows)} Also: {reason}"
+    said = reason if verdict is Verdict.NO_BASELINE else f"{_headline(verdict, rows, rows)} Also: {reason}"
     return GateResult(verdict, said, Coverage(0, 0), rows, tuple(warnings))
 
 
@@ -240,13 +244,13 @@ def _result(
     told = {workload: attribute(baseline, candidate, workload) for workload in sorted(slower)}
     return GateResult(
         verdict=verdict,
-        reason=_headline(verdict, gated),
+        reason=_headline(verdict, gated, ordered),
         coverage=coverage,
         findings=ordered,
         warnings=tuple(dict.fromkeys([*warnings, *_advisory_warnings(ordered)])),
         binding={workload: one.reason for workload, one in binding.items()},
         attributions={workload: line for workload, line in told.items() if line},
-        lever=_lever(gated) if verdict in (Verdict.REGRESSION, Verdict.SLO_BREACH) else None,
+        lever=_lever(gated, ordered) if verdict in BROKEN else None,
     )
 
 
@@ -256,21 +260,19 @@ def _advisory_warnings(rows: Sequence[Finding]) -> Iterator[str]:
             yield f"not gated, but slower: {row.reason}"
 
 
-def _headline(verdict: Verdict, gated: Sequence[Finding]) -> str:
+def _headline(verdict: Verdict, gated: Sequence[Finding], every: Sequence[Finding]) -> str:
     """The sentence of the worst row, and how many others there are of its kind."""
     alike = [row for row in gated if row.verdict is verdict]
     if not alike:
         return "no comparison gates this build; see gate and rules in the policy"
     if verdict.green:
         return f"{len(gated)} of {len(gated)} gated comparisons within their limits"
+    told = leading_row(alike, every) if verdict is Verdict.REGRESSION else alike[0]
     others = f" (and {len(alike) - 1} more)" if len(alike) > 1 else ""
     hidden = sum(1 for row in gated if row.verdict is Verdict.REGRESSION) if verdict is not Verdict.REGRESSION else 0
     also = f" Also {hidden} proven regression{'s' if hidden > 1 else ''} among the rest." if hidden else ""
-    return f"{alike[0].reason}{others}.{also}"
+    return f"{told.reason}{others}.{also}"
 
 
-def _lever(gated: Sequence[Finding]) -> str:
-    phases = {row.phase for row in gated if row.verdict in (Verdict.REGRESSION, Verdict.SLO_BREACH)}
-    # A whole request got slower because a phase did: where that phase is known, it is the one to work on.
-    named = phases - {"both"}
-    return lever_line(named.pop() if len(named) == 1 else "both")
+def _lever(gated: Sequence[Finding], every: Sequence[Finding]) -> str:
+    return lever_line(slower_phase([row for row in gated if row.verdict in BROKEN], every))

@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from phasegate.gate.facts import facts_of
+from phasegate.gate.slower_phase import slower_phases
 from phasegate.gate.validity import say
 from phasegate.gate.verdict import Finding, GateResult, Verdict
 from phasegate.units import format_percent
@@ -78,7 +79,7 @@ def print_verdict(result: GateResult, console: Console) -> None:
     if deciding and not result.verdict.green:
         console.print(f"  do: {escape(deciding[0].advice)}", soft_wrap=True, highlight=False)
     if result.verdict is Verdict.REGRESSION:
-        phases = sorted({row.phase for row in deciding})
+        phases = sorted(slower_phases(deciding, result.findings)) or ["both"]
         console.print(f"  phase: {' and '.join(phases)}", highlight=False)
     if result.lever:
         console.print(f"  {escape(result.lever)}", soft_wrap=True, highlight=False)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from phasegate.gate.levers import lever_line
+from phasegate.gate.slower_phase import leading_row
 from phasegate.report.document.headline_parts import (
     Parts,
     also_words,
-    excess,
     said_screen,
     sure_words,
     try_words,
 )
-from phasegate.report.document.headline_phase import SLOWER, own_rows, slower_phase
+from phasegate.report.document.headline_phase import SLOWER, named_phase
 from phasegate.report.document.model import WORDS, Headline, Law, ObjectiveRow, Row
 from phasegate.report.document.words import (
     change,
@@ -31,8 +31,8 @@ def regression(parts: Parts) -> Headline:
     if not rows:
         return said_screen(parts, "REGRESSION", "Slower than the baseline")
     every = parts.gate.rows if parts.gate else ()
-    row = max(own_rows(rows, every) or rows, key=excess)
-    phase, word = slower_phase(rows, every)
+    row = leading_row(rows, every)
+    phase, word = named_phase(rows, every)
     compared = [one for one in every if one.gated]
     among = f"; {len(rows)} of {len(compared)} gated comparisons are slower" if len(compared) > 1 else ""
     lever = lever_line(phase) if parts.gate and parts.gate.lever else None
