@@ -166,7 +166,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def level_lines(load: LoadLab) -> Iterator[str]:
-    """What the server counted at each level of load: how long requests waited in it, and what it had to give up."""
+    """What the server counted at each level of load: waiting in it, streams in a step, what it had to give up."""
     alike: dict[str, list[str]] = {}
     for run in (*load.levels.values(), *load.rates.values()):
         if run.server is None:
@@ -174,6 +174,8 @@ def level_lines(load: LoadLab) -> Iterator[str]:
         means = [(word, run.server.mean(word)) for word in ("queue", "prefill") if word in run.server.observed]
         waits = [f"{word} {format_seconds(value)}" for word, value in means if value is not None]
         said = [f"by the server's clock {', '.join(waits)} a request"] if waits else []
+        shared = run.server.streams_per_step
+        said += [] if shared is None else [f"{shared:.1f} streams in a step by the server's count"]
         said += count_words(run.server)
         if said:
             alike.setdefault("; ".join(said), []).append(run.name)

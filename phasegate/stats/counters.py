@@ -26,9 +26,12 @@ COUNTS = (
     "preemptions",
     "drafted_tokens",
     "accepted_tokens",
+    "steps",
+    "step_streams",
 )
 """Things that only grow. Prefix-cache queries and hits are in tokens; prompt tokens are those sent, or, as
-``computed_tokens``, only those that were not in the cache."""
+``computed_tokens``, only those that were not in the cache. Steps are the engine's forward passes, and ``step_streams``
+the streams that got a token from one, added up over the steps."""
 
 GAUGES = ("running", "waiting", "kv_usage")
 """What is at one moment: requests in work, requests queued, share of the KV cache in use."""
@@ -100,6 +103,23 @@ class ServerCounts:
     def acceptance(self) -> float | None:
         """Share of drafted tokens that speculative decoding accepted; None where nothing was drafted."""
         return self.share("accepted_tokens", "drafted_tokens")
+
+    @property
+    def streams_per_step(self) -> float | None:
+        """Streams that got a token from a step of the engine, on average; about 1 where each has a step of its own.
+
+        Where the server adds up no streams, they are the tokens it gave out less the drafted ones among them: a stream
+        gets one token of its own from a step. Steps that only read a prompt lower the figure where an engine counts
+        them. None where the server does not tell, where there was no step, and where one of the counts was reset.
+        """
+        if not self.grown.get("steps") or {"step_streams", "output_tokens", "accepted_tokens"} & set(self.reset):
+            return None
+        if "step_streams" in self.grown:
+            return self.share("step_streams", "steps")
+        if "output_tokens" not in self.grown:
+            return None
+        own = self.grown["output_tokens"] - self.grown.get("accepted_tokens", 0.0)
+        return max(0.0, own) / self.grown["steps"]
 
     def facts(self) -> dict[str, object]:
         """Everything as plain values, for a session's file."""

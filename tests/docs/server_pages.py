@@ -45,6 +45,26 @@ figures of the embedded engine.
 """
 
 
+STREAMS_IN_A_STEP = """\
+## Streams in a step
+
+How many streams share a step of the engine is `step_streams` / `steps` between two readings, and where nothing counts
+streams, (`output_tokens` - `accepted_tokens`) / `steps`: a stream gets one token of its own from a step. It stands
+beside every level of load and decides between two causes of low throughput
+([diagnosis](../explanation/diagnosis.md#what-cannot-be-told-apart)). There it is put beside the figure of a lone user,
+because engines do not all count the same steps:
+
+* **vLLM** counts steps that yielded any token, those that completed a prompt among them. Several API servers
+  (`--api-server-count`) count each for itself, so the figure is too low there.
+* **SGLang** counts the steps of decode alone. With speculative decoding accepted drafts are among its tokens, so the
+  figure is of tokens there, not of streams.
+* **llama.cpp** counts every call of `llama_decode`. Calls that only read a prompt lower the figure, by little where
+  answers are longer than prompts have pieces. Its gauge `n_busy_slots_per_decode` is not used: it counts slots in work,
+  whether the call had a token of theirs or not, and as a mean since the start with six digits it gets coarse with age.
+* **TGI** is left out: no page of it was at hand to check names against.
+"""
+
+
 COLUMNS = (
     ("TTFT", "time to first token as the client measured it", "the client"),
     ("server", "from the arrival at the engine to the first token", "the server"),
@@ -93,7 +113,7 @@ def server_metrics_page() -> str:
         inside = "inside its own TTFT" if names.tokenised_inside else "before its own TTFT begins"
         opened = f"`{names.enabled_by}`" if names.enabled_by else "open"
         lines.append(f"| {engine} | {SOURCES[engine]} | {opened} | {inside} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", STREAMS_IN_A_STEP])
 
 
 def _cell(names: EngineNames, word: str) -> str:

@@ -40,6 +40,14 @@ vllm:num_preemptions_total{{engine="0",model_name="m"}} 0.0
 # TYPE vllm:request_success_total counter
 vllm:request_success_total{{engine="0",finished_reason="stop",model_name="m"}} 2.0
 vllm:request_success_total{{engine="0",finished_reason="length",model_name="m"}} {requests}
+# HELP vllm:generation_tokens_total Number of generation tokens processed.
+# TYPE vllm:generation_tokens_total counter
+vllm:generation_tokens_total{{engine="0",model_name="m"}} {output}
+# HELP vllm:iteration_tokens_total Histogram of number of tokens per engine_step.
+# TYPE vllm:iteration_tokens_total histogram
+vllm:iteration_tokens_total_bucket{{engine="0",le="+Inf",model_name="m"}} {steps}
+vllm:iteration_tokens_total_count{{engine="0",model_name="m"}} {steps}
+vllm:iteration_tokens_total_sum{{engine="0",model_name="m"}} 99000.0
 # HELP vllm:time_to_first_token_seconds Histogram of time to first token in seconds.
 # TYPE vllm:time_to_first_token_seconds histogram
 vllm:time_to_first_token_seconds_bucket{{engine="0",le="0.25",model_name="m"}} {requests}
@@ -76,8 +84,9 @@ tgi_queue_size 0
 """
 
 
-def vllm_page(requests: int, ttft: float, prefill: float, queries: int = 0, hits: int = 0) -> str:
-    return VLLM.format(requests=requests, ttft=ttft, prefill=prefill, queries=queries, hits=hits)
+def vllm_page(requests: int, ttft: float, prefill: float, queries: int = 0, hits: int = 0, **more: int) -> str:
+    counts = {"output": 0, "steps": 0, **more}
+    return VLLM.format(requests=requests, ttft=ttft, prefill=prefill, queries=queries, hits=hits, **counts)
 
 
 def test_vllms_page_says_what_happened_between_two_readings() -> None:
@@ -94,6 +103,14 @@ def test_vllms_page_says_what_happened_between_two_readings() -> None:
     assert counts.gauges == {"running": 1.0, "kv_usage": 0.25}
 
 
+def test_vllms_steps_are_how_often_its_histogram_was_added_to() -> None:
+    """Not the tokens it was added, which have the prompts' among them."""
+    names = ENGINES["vllm"]
+    before = read_page(vllm_page(10, 5.0, 4.0, output=1000, steps=990), names)
+    after = read_page(vllm_page(14, 5.4, 4.3, output=1120, steps=1022), names)
+    assert counted_between(before, after).streams_per_step == pytest.approx(3.75)
+
+
 def test_a_captured_page_of_llama_cpp_is_read() -> None:
     """From llama-server itself."""
     text = (STREAMS / "llama-server-b11434" / "metrics.txt").read_text(encoding="utf-8")
@@ -103,6 +120,8 @@ def test_a_captured_page_of_llama_cpp_is_read() -> None:
     assert readings["prefill"].value == pytest.approx(0.365815)
     assert readings["decode"].value == pytest.approx(0.108062)
     assert readings["running"].kind is Kind.GAUGE
+    assert (readings["steps"].value, readings["output_tokens"].value) == (42, 42)
+    assert counted_between({}, readings).streams_per_step == pytest.approx(1.0)
 
 
 def test_a_captured_page_of_sglang_is_read() -> None:
@@ -115,6 +134,15 @@ def test_a_captured_page_of_sglang_is_read() -> None:
     assert readings["queue"].count == 88
     assert readings["cached_tokens"].value == 10572
     assert readings["kv_usage"].value == pytest.approx(0.01)
+    assert counted_between({}, readings).streams_per_step == pytest.approx(4771 / 2503)
+
+
+def test_sglangs_steps_are_those_of_decode_with_graphs_and_without() -> None:
+    """Passes that read prompts are none."""
+    modes = {"prefill_none": 7, "decode_none": 10, "decode_cuda_graph": 30}
+    lines = ["# TYPE sglang:cuda_graph_passes_total counter"]
+    lines += [f'sglang:cuda_graph_passes_total{{mode="{mode}"}} {count}' for mode, count in modes.items()]
+    assert read_page("\n".join([*lines, ""]), ENGINES["sglang"])["steps"].value == 40
 
 
 def test_tgis_prefill_is_one_method_of_its_batches() -> None:

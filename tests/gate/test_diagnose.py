@@ -259,6 +259,61 @@ def test_requests_one_after_another_are_told_apart_from_steps_that_cost_more() -
     assert "0.9 streams decode at a time on average: requests are served one after another" in " ".join(sure.evidence)
 
 
+def counted(name: str, alone: float | None, top: float | None) -> Situation:
+    """A planted situation whose server tells how many streams share a step."""
+    now = PLANTED[name][0]
+    return replace(
+        now, levels=tuple(replace(one, streams_per_step=n) for one, n in zip(now.levels, (alone, top), strict=True))
+    )
+
+
+@pytest.mark.parametrize("alone", [1.0, None, 0.9])
+def test_streams_that_share_a_step_by_the_servers_count_make_the_cost_of_a_batch_sure(alone: float | None) -> None:
+    """Nothing else looks like that; nobody has to be asked any more."""
+    first = diagnose(counted("batch-cost", alone, 3.8)).first
+    assert first is not None
+    assert (first.rule, first.confidence) == ("batch-cost", Confidence.SURE)
+    said = " ".join(first.evidence)
+    assert "the server's own count: 3.8 streams in a step with 4 users" in said
+    assert "would tell" not in said
+
+
+@pytest.mark.parametrize(("alone", "top"), [(1.0, 1.0), (None, 1.1), (3.0, 3.1)])
+def test_a_step_for_every_stream_by_the_servers_count_is_missing_batching(alone: float | None, top: float) -> None:
+    """Though several streams decode at a time by the client's clock; three tokens a step may be one stream's drafts."""
+    first = diagnose(counted("batch-cost", alone, top)).first
+    assert first is not None
+    assert (first.rule, first.confidence) == ("no-batching", Confidence.LIKELY)
+    assert first.levers[0].name.startswith("continuous batching")
+    said = " ".join(first.evidence)
+    assert "2.5 streams decode at a time" in said
+    assert f"the server's own count: {top:.1f} streams in a step with 4 users" in said
+
+
+def test_a_count_between_one_and_several_decides_nothing() -> None:
+    """It is said, and what the client saw stands as likely."""
+    first = diagnose(counted("batch-cost", 1.0, 1.35)).first
+    assert first is not None
+    assert (first.rule, first.confidence) == ("batch-cost", Confidence.LIKELY)
+    assert "1.4 streams in a step" in " ".join(first.evidence)
+    assert "would tell" in " ".join(first.evidence)
+
+
+def test_without_tpot_the_servers_count_tells_the_two_apart() -> None:
+    """Throughput that does not grow: shared steps cost more, or there are none."""
+    for told, rule in ((3.8, "batch-cost"), (1.0, "no-batching")):
+        now = counted("batch-cost", 1.0, told)
+        first = diagnose(replace(now, levels=tuple(replace(one, tpot=None) for one in now.levels))).first
+        assert first is not None
+        assert (first.rule, first.confidence) == (rule, Confidence.SURE)
+
+
+def test_streams_that_share_steps_are_not_called_unbatched_where_each_is_as_fast_as_alone() -> None:
+    """Neither fits: a step of several streams at the old TPOT would have raised throughput."""
+    assert rules_of(counted("no-batching", 1.0, 3.8)) == []
+    assert rules_of(counted("no-batching", 1.0, 1.0)) == ["no-batching"]
+
+
 def test_a_refused_share_of_the_hardware_is_no_evidence() -> None:
     """513 ms for 1,024 tokens are slow by the limits, but 130 % of a peak cannot be: it is not said, nor clamped."""
     model = ModelFacts("tiny", 51_120_000, 67_110_000, 12, 1, 1, 64, 1.0625)

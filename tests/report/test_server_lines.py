@@ -34,6 +34,16 @@ def test_waiting_and_preemptions_under_load_are_said() -> None:
     ]
 
 
+def test_streams_in_a_step_stand_beside_a_level() -> None:
+    """By the server's own count, and beside its clock where that tells something, too."""
+    counts = ServerCounts({"steps": 40, "output_tokens": 150})
+    assert lines_of(counts) == ["16 at a time: 3.8 streams in a step by the server's count"]
+    both = ServerCounts({"queue": 4.8, "steps": 40, "output_tokens": 150}, {"queue": 4})
+    assert lines_of(both) == [
+        "16 at a time: by the server's clock queue 1.20 s a request; 3.8 streams in a step by the server's count"
+    ]
+
+
 def test_a_server_that_tells_nothing_or_nothing_of_interest_gets_no_line() -> None:
     """No page; and a page on which nothing happened."""
     assert lines_of(None) == []

@@ -66,6 +66,30 @@ def test_the_hit_rate_comes_from_queries_or_else_from_prompt_tokens() -> None:
     assert ServerCounts({"accepted_tokens": 3, "drafted_tokens": 4}).acceptance == 0.75
 
 
+def test_streams_in_a_step_are_counted_or_else_tokens_less_accepted_drafts() -> None:
+    """A step gives each of its streams one token of its own; accepted drafts come on top of it."""
+    assert ServerCounts({"steps": 40, "step_streams": 150, "output_tokens": 400}).streams_per_step == 3.75
+    assert ServerCounts({"steps": 40, "output_tokens": 150}).streams_per_step == 3.75
+    assert ServerCounts({"steps": 40, "output_tokens": 150, "accepted_tokens": 110}).streams_per_step == 1.0
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        ServerCounts({"output_tokens": 150}),
+        ServerCounts({"steps": 0, "output_tokens": 0}),
+        ServerCounts({"steps": 40}),
+        ServerCounts({"output_tokens": 150}, reset=("steps",)),
+        ServerCounts({"steps": 40}, reset=("output_tokens",)),
+        ServerCounts({"steps": 40, "output_tokens": 150}, reset=("step_streams",)),
+        ServerCounts({"steps": 40, "output_tokens": 150}, reset=("accepted_tokens",)),
+    ],
+)
+def test_streams_in_a_step_are_not_made_up(counts: ServerCounts) -> None:
+    """Not told, no step, or a count that fell in between: restarted servers have no figure."""
+    assert counts.streams_per_step is None
+
+
 def test_spans_add_up_and_a_reset_in_one_spoils_the_sum() -> None:
     """Two rounds of a level; the second one's requests were reset."""
     first = ServerCounts({"ttft": 1.0, "requests": 2}, {"ttft": 2}, {"running": 4})

@@ -17,7 +17,7 @@ class Name:
 
     Attributes:
         name: as the engine spells it.
-        labels: labels that a sample must have to count; empty for all of them.
+        labels: labels that a sample must have to count, ``*`` for any ending; empty for all of them.
     """
 
     name: str
@@ -63,6 +63,8 @@ _VLLM = _names(
     preemptions="vllm:num_preemptions",
     drafted_tokens="vllm:spec_decode_num_draft_tokens",
     accepted_tokens="vllm:spec_decode_num_accepted_tokens",
+    # A histogram of tokens a step, of which only the number of steps is taken: its sum has the prompts' tokens in it.
+    steps="vllm:iteration_tokens_total_count",
     running="vllm:num_requests_running",
     waiting="vllm:num_requests_waiting",
     kv_usage="vllm:kv_cache_usage_perc vllm:gpu_cache_usage_perc",
@@ -83,6 +85,9 @@ _SGLANG = {
         kv_usage="sglang:token_usage",
     ),
     "prefill": (Name("sglang:per_stage_req_latency_seconds", {"stage": "prefill_forward"}),),
+    # Of decode alone, with CUDA graphs and without.
+    "steps": (Name("sglang:cuda_graph_passes", {"mode": "decode_*"}),),
+    "step_streams": (Name("sglang:realtime_tokens", {"mode": "decode"}),),
 }
 
 _TGI = {
@@ -108,6 +113,8 @@ _LLAMA_CPP = _names(
     cached_tokens="llamacpp:prompt_tokens_cached",
     drafted_tokens="llamacpp:spec_decode_num_draft_tokens",
     accepted_tokens="llamacpp:spec_decode_num_accepted_tokens",
+    # Its n_busy_slots_per_decode counts slots in work, in the step or not, and is a mean since the start.
+    steps="llamacpp:n_decode",
     running="llamacpp:requests_processing",
     waiting="llamacpp:requests_deferred",
     kv_usage="llamacpp:kv_cache_usage_ratio",
@@ -121,6 +128,8 @@ _SIMULATOR = _names(
     cache_queries="phasegate_simulator_prefix_cache_queries",
     cache_hits="phasegate_simulator_prefix_cache_hits",
     preemptions="phasegate_simulator_preemptions",
+    steps="phasegate_simulator_decode_steps",
+    step_streams="phasegate_simulator_decode_step_streams",
     running="phasegate_simulator_requests_running",
     waiting="phasegate_simulator_requests_waiting",
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from time import sleep
 
@@ -110,7 +111,7 @@ def _reading(word: str, name: Name, samples: Mapping[str, list[tuple[Mapping[str
 
 
 def _has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    return all(labels.get(name) == value for name, value in wanted.items())
+    return all(fnmatchcase(labels.get(name, ""), value) for name, value in wanted.items())
 
 
 def words_without_meaning(names: Iterable[str]) -> list[str]:

@@ -14,7 +14,8 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 def render(truths: Sequence[Truth], timetable: Timetable, cache: PrefixCache, speed: float) -> str:
-    """The whole page. Counters cover what the truth log holds; the cache counts since the start."""
+    """The whole page. Counters cover what the truth log holds; the cache and the steps count since the start."""
+    steps, step_streams = timetable.decoded
     values = {
         "requests_running": ("gauge", timetable.running),
         "requests_waiting": ("gauge", timetable.waiting),
@@ -25,6 +26,8 @@ def render(truths: Sequence[Truth], timetable: Timetable, cache: PrefixCache, sp
         "prompt_tokens_total": ("counter", sum(truth.prompt_tokens for truth in truths if truth.chunks)),
         "generation_tokens_total": ("counter", sum(c.tokens for truth in truths for c in truth.chunks)),
         "preemptions_total": ("counter", sum(truth.preemptions for truth in truths)),
+        "decode_steps_total": ("counter", steps),
+        "decode_step_streams_total": ("counter", step_streams),
     }
     lines: list[str] = []
     for name, (kind, value) in values.items():

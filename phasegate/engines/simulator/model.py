@@ -160,6 +160,8 @@ class Scheduler:
         self._step: Step | None = None
         self._clock = 0.0
         self._steps = 0
+        self._decode_steps = 0
+        self._step_streams = 0
 
     @property
     def running(self) -> int:
@@ -175,6 +177,11 @@ class Scheduler:
     def kv_tokens(self) -> int:
         """Tokens in the KV memory."""
         return sum(job.context for job in self._running)
+
+    @property
+    def decoded(self) -> tuple[int, int]:
+        """See `timetable.Timetable`."""
+        return self._decode_steps, self._step_streams
 
     def arrive(self, arrival: Arrival) -> Course:
         """See `timetable.Timetable`."""
@@ -309,6 +316,8 @@ class Scheduler:
 
     def _finish(self, step: Step) -> list[Departure]:
         left: list[Departure] = []
+        self._decode_steps += bool(step.decode)
+        self._step_streams += len(step.decode)
         for job, tokens in step.prefill:
             job.prefilled += tokens
             job.begun = True

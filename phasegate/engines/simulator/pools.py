@@ -63,6 +63,11 @@ class TwoPools:
         """See `Timetable`."""
         return self._prefill.kv_tokens + self._decode.kv_tokens
 
+    @property
+    def decoded(self) -> tuple[int, int]:
+        """See `Timetable`: the second pool's, and only they decode."""
+        return self._decode.decoded
+
     def arrive(self, arrival: Arrival) -> Course:
         """See `Timetable`."""
         return self._prefill.arrive(arrival)

@@ -28,6 +28,10 @@ class Timetable(Protocol):
     def kv_tokens(self) -> int:
         """Tokens in the KV memory."""
 
+    @property
+    def decoded(self) -> tuple[int, int]:
+        """Steps in which any request decoded, since the start, and the requests that did, added up over them."""
+
     def arrive(self, arrival: Arrival) -> Course:
         """Take a request; arrivals come in the order of their moments."""
 
@@ -50,6 +54,7 @@ class LoopForEach:
         self._session = session
         self._loops: dict[int, Scheduler] = {}
         self._next: list[tuple[float, int]] = []
+        self._ended = (0, 0)
 
     @property
     def running(self) -> int:
@@ -66,6 +71,12 @@ class LoopForEach:
         """See `Timetable`."""
         return sum(loop.kv_tokens for loop in self._loops.values())
 
+    @property
+    def decoded(self) -> tuple[int, int]:
+        """See `Timetable`."""
+        counts = [self._ended, *(loop.decoded for loop in self._loops.values())]
+        return sum(steps for steps, _ in counts), sum(streams for _, streams in counts)
+
     def arrive(self, arrival: Arrival) -> Course:
         """See `Timetable`."""
         loop = self._loops[arrival.number] = Scheduler(self._config, self._cache, self._session)
@@ -76,7 +87,8 @@ class LoopForEach:
     def abort(self, number: int, at: float) -> list[Departure]:
         """See `Timetable`."""
         left = self.advance(at)
-        self._loops.pop(number, None)
+        if number in self._loops:
+            self._end(number)
         return left
 
     def next_at(self) -> float:
@@ -95,8 +107,12 @@ class LoopForEach:
             if loop.next_at() < NEVER:
                 heapq.heappush(self._next, (loop.next_at(), number))
             else:
-                del self._loops[number]
+                self._end(number)
         return left
+
+    def _end(self, number: int) -> None:
+        steps, streams = self._loops.pop(number).decoded
+        self._ended = self._ended[0] + steps, self._ended[1] + streams
 
 
 def timetable_for(config: SimulatorConfig, cache: PrefixCache | None = None) -> Timetable:

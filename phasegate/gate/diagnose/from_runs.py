@@ -143,6 +143,7 @@ def _level(run: LevelRun) -> Level:
         usual_gap=run.median_gap(),
         server_prefill=prefill if prefill is not None else _counted(run, "prefill"),
         server_queue=queue if queue is not None else _counted(run, "queue"),
+        streams_per_step=None if run.server is None else run.server.streams_per_step,
     )
 
 

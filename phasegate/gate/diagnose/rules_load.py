@@ -2,7 +2,8 @@
 
 Throughput that does not grow has two causes, and TPOT tells them apart. Served one after another, each stream runs as
 fast as alone and the others wait. Answered together, with steps that cost in proportion to their streams, every stream
-slows down: there is nothing left to share, and more slots change nothing.
+slows down: there is nothing left to share, and more slots change nothing. A step of its own for every stream would look
+the same to the client; the server's count of streams in a step tells them apart where it has one.
 """
 
 from __future__ import annotations
@@ -128,6 +129,35 @@ def _together(first: Level, top: Level) -> bool:
     return slowdown is not None and slowdown >= AMORTISE_MIN and (top.decoding or 0.0) >= TOGETHER_STREAMS
 
 
+def _steps_shared(first: Level, top: Level) -> bool | None:
+    """Whether streams share the engine's steps by its own count; None where that is not told, or is neither.
+
+    In units of the lone user's figure, where there is one: it is below 1 where steps that only read prompts count, and
+    above where a step yields several tokens of one stream.
+    """
+    if top.streams_per_step is None or top.users <= 1:
+        return None
+    alone = first.streams_per_step if first.users == 1 and first.streams_per_step else 1.0
+    times = top.streams_per_step / alone
+    if times >= TOGETHER_STREAMS:
+        return True
+    return False if times < AMORTISE_MIN else None
+
+
+def _answered_together(first: Level, top: Level) -> bool:
+    """By the server's count where it decides, else by the client's clock."""
+    shared = _steps_shared(first, top)
+    return _together(first, top) if shared is None else shared
+
+
+def _told(first: Level, top: Level) -> list[str]:
+    """The server's count in words; nothing where it does not tell."""
+    if top.streams_per_step is None:
+        return []
+    alone = "" if first.streams_per_step is None else f", {first.streams_per_step:.1f} with {first.users:g}"
+    return [f"the server's own count: {top.streams_per_step:.1f} streams in a step with {top.users:g} users{alone}"]
+
+
 def _rates(first: Level, top: Level) -> tuple[list[str], float]:
     """Throughput and TTFT of both levels in words, and the seconds by which TTFT grew."""
     old, new = first.token_rate or 0.0, top.token_rate or 0.0
@@ -144,19 +174,24 @@ def _rates(first: Level, top: Level) -> tuple[list[str], float]:
 def batch_cost(case: Case) -> Explanation | None:
     """Several users are answered together, and get hardly more tokens a second than one alone."""
     found = _flat_levels(case)
-    if found is None or not _together(*found):
+    if found is None or not _answered_together(*found):
         return None
     first, top = found
+    slowdown, counted = _slowdown(first, top), _steps_shared(first, top)
+    if slowdown is not None and slowdown < AMORTISE_MIN:
+        return None
     evidence, seconds = _rates(first, top)
-    evidence.append(
-        f"{top.decoding:.1f} streams decode at a time on average, and TPOT x {_slowdown(first, top):.2f}: each of them "
-        "slows down the others"
-    )
+    if slowdown is not None:
+        evidence.append(
+            f"{top.decoding or 0.0:.1f} streams decode at a time on average, and TPOT x {slowdown:.2f}: each of them "
+            "slows down the others"
+        )
+    evidence += _told(first, top)
     share = case.now.machine.decode_compute
     if share is not None and share >= COMPUTE_BOUND:
         reached = format_percent(share, digits=0)
         evidence.append(f"one stream alone takes {reached} of the peak FLOP/s already, about what kernels reach")
-    else:
+    elif counted is None:
         evidence.append(
             "an engine that gives each stream a step of its own would look the same; its own count of streams in a "
             "step would tell"
@@ -164,7 +199,8 @@ def batch_cost(case: Case) -> Explanation | None:
     return Explanation(
         "batch-cost", "low throughput with many users",
         "answered together, but each stream adds its own cost: arithmetic is the limit", "throughput", seconds,
-        f"{top.users:g} users", tuple(evidence), Confidence.LIKELY, REMEDIES["batch-cost"],
+        f"{top.users:g} users", tuple(evidence), Confidence.SURE if counted else Confidence.LIKELY,
+        REMEDIES["batch-cost"],
         (
             "more slots (continuous batching): several streams are in work already",
             "speculative decoding: it trades reading for arithmetic",
@@ -175,18 +211,21 @@ def batch_cost(case: Case) -> Explanation | None:
 def no_batching(case: Case) -> Explanation | None:
     """Several users together get hardly more tokens a second than one alone, one after another."""
     found = _flat_levels(case)
-    if found is None or _together(*found):
+    if found is None or _answered_together(*found):
         return None
     first, top = found
     evidence, seconds = _rates(first, top)
-    slowdown = _slowdown(first, top)
+    slowdown, apart = _slowdown(first, top), _steps_shared(first, top) is False
     alone = slowdown is not None and slowdown < AMORTISE_MIN
     if slowdown is not None:
         how = "requests are served one after another" if alone else "streams slow each other down without sharing steps"
         evidence.append(f"TPOT x {slowdown:.2f}, {top.decoding or 0.0:.1f} streams decode at a time on average: {how}")
+    evidence += _told(first, top)
+    # Both clocks must agree: several front ends that count steps each for itself make the server's figure too low.
+    sure = alone or (apart and not _together(first, top))
     return Explanation(
         "no-batching", "low throughput with many users", "requests are not answered together", "throughput", seconds,
-        f"{top.users:g} users", tuple(evidence), Confidence.SURE if alone else Confidence.LIKELY,
+        f"{top.users:g} users", tuple(evidence), Confidence.SURE if sure else Confidence.LIKELY,
         REMEDIES["batching"], (MORE_COMPUTE, "speculative decoding: it speeds up one stream"),
     )  # fmt: skip
 
@@ -224,18 +263,21 @@ STALLED = Rule(
 BATCH_COST = Rule(
     "batch-cost",
     f"no number of users gets {AMORTISE_MIN:g} times the tokens a second of one, though at least {TOGETHER_STREAMS:g} "
-    f"streams decode at a time and TPOT grew to {AMORTISE_MIN:g} times or more",
+    f"streams decode at a time and TPOT grew to {AMORTISE_MIN:g} times or more; where the server counts streams in a "
+    f"step, at least {TOGETHER_STREAMS:g} times a lone user's",
     "throughput",
-    "two levels of load or more, with TPOT; decode's share of the FLOP/s excludes other causes",
+    "two levels of load or more, with TPOT; the server's count of streams in a step excludes other causes",
     "batch-cost",
     batch_cost,
 )
 NO_BATCHING = Rule(
     "no-batching",
     f"no number of users gets {AMORTISE_MIN:g} times the tokens a second of one, though a lone request takes at least "
-    f"{ROOM_TO_SHARE:g} times its TTFT, and streams are not seen to decode at a time",
+    f"{ROOM_TO_SHARE:g} times its TTFT, and streams are not seen to decode at a time, or have a step each by the "
+    "server's count",
     "throughput",
-    "two levels of load or more; TPOT excludes streams that are answered together",
+    "two levels of load or more; TPOT and the server's count of streams in a step exclude streams that are answered "
+    "together",
     "batching",
     no_batching,
 )

@@ -115,6 +115,7 @@ class Level:
         token_rate: output tokens per second over all streams.
         usual_gap: median gap between token events.
         server_prefill, server_queue: the server's own times.
+        streams_per_step: that got a token from a step of the engine, on average, by the server's own count.
     """
 
     users: float
@@ -125,6 +126,7 @@ class Level:
     usual_gap: float | None = None
     server_prefill: float | None = None
     server_queue: float | None = None
+    streams_per_step: float | None = None
 
     @property
     def decoding(self) -> float | None:

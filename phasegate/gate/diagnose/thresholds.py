@@ -36,7 +36,8 @@ so with less of it the best of engines gains little."""
 
 TOGETHER_STREAMS = 1.5
 """Streams that decode at a time, on average, from which requests are answered together: tokens a second times seconds a
-token, by Little's law. One after another gives at most 1, and a half is for streams that overlap at their ends."""
+token, by Little's law. One after another gives at most 1, and a half is for streams that overlap at their ends. Of a
+step's streams by the server's own count, as many times those of a lone user."""
 
 STALL_SHARE = 0.5
 """A stall of half the long prompt's own prefill or more shows that the prompt was read in one piece."""
