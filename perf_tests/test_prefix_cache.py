@@ -29,6 +29,7 @@ def test_a_cached_prefix_makes_the_next_call_faster(
             cached,
             control,
             cached_tokens=run.cached_tokens(run.cell(after)),
+            known_miss=run.known_miss,
             law=f"a cached prefix is faster ({before} -> {after})",
         )
     )

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from phasegate.engines.base import Engine
+from phasegate.engines.cache_mark import content, too_short_reason, unmarked_reason, why_not_marked
 from phasegate.engines.host_probe import HostWatch, watch_host
 from phasegate.engines.identity import ClientIdentity, ServerIdentity
 from phasegate.engines.metrics.page import MetricsDoor
@@ -68,6 +69,7 @@ class Lab:
         target: where requests go and how long they may take.
         seed: decides prompts and order; differs between runs unless the user fixes it.
         endpoint: the endpoint for workloads that name none.
+        mark_prefix: whether requests of workloads that share beginnings mark them for caching.
         requests: overrides the repetitions of every workload; None leaves them.
         progress: told about every request.
         sentinel: the lab of a frozen reference that is measured in every session, or None.
@@ -85,6 +87,7 @@ class Lab:
     target: Target
     seed: int
     endpoint: str = "chat"
+    mark_prefix: bool = False
     requests: int | None = None
     progress: Progress = no_progress
     sentinel: Lab | None = None
@@ -167,9 +170,12 @@ class Lab:
             self.__dict__["server_view"] = replace(self).server_view
 
     def _resolved(self, workload: Workload) -> Workload:
-        """The workload with its open ends filled in: endpoint and repetitions."""
-        resolved = workload.with_requests(self.requests)
-        return replace(resolved, endpoint=resolved.endpoint or self.endpoint)
+        """The workload with its open ends filled in: endpoint, repetitions, and whether its requests are marked."""
+        endpoint, marked = workload.endpoint or self.endpoint, self.mark_prefix and workload.prefix != "unique"
+        problem = why_not_marked(self.profile, endpoint) if marked else None
+        if problem is not None:
+            raise MeasurementError(f"{workload.name}: {problem}")
+        return replace(workload.with_requests(self.requests), endpoint=endpoint, mark_prefix=marked)
 
     def _run(self, workload: Workload) -> WorkloadRun:
         assert workload.endpoint is not None
@@ -186,10 +192,21 @@ class Lab:
             partial=result.partial,
             notes=result.health.warnings(),
             server=self.server_view.since(before),
+            **self._known_misses(workload),
         )
         if not run.partial:
             self.server_view.learn(self, workload.endpoint, run.timelines())
         return run
+
+    def _known_misses(self, workload: Workload) -> dict[str, str]:
+        """Why nothing that these requests share can be cached, as far as the profile knows; see `WorkloadRun`."""
+        if workload.prefix == "unique" or workload.endpoint is None:
+            return {}
+        tokens = workload.shared_tokens or max(workload.input_tokens)
+        return {
+            "unmarked": unmarked_reason(self.profile, workload.endpoint, marked=workload.mark_prefix),
+            "too_short": too_short_reason(self.profile, tokens),
+        }
 
     def calibration(self, endpoint: str) -> Calibration:
         """How prompts of exact length are written for an endpoint of this engine; measured once."""
@@ -257,8 +274,8 @@ class Lab:
             raise KeyboardInterrupt
         return decode(result.recordings[0])
 
-    def request(self, prompt: str, expected: Expected, output_tokens: int) -> Request:
-        """The request for a prompt, in the engine's dialect."""
+    def request(self, prompt: str, expected: Expected, output_tokens: int, reusable: int = 0) -> Request:
+        """The request for a prompt, in the engine's dialect; its first ``reusable`` characters marked for caching."""
         if self.purse is not None:
             try:
                 self.purse.take(prompt, expected.prompt_tokens, output_tokens)
@@ -270,7 +287,8 @@ class Lab:
         if expected.endpoint == "completions":
             body["prompt"] = prompt
         else:
-            body["messages"] = [{"role": "user", "content": prompt}]
+            said = content(prompt, reusable, self.profile.cache_mark.get(expected.endpoint))
+            body["messages"] = [{"role": "user", "content": said}]
         return Request(f"r{next(self._numbers)}", expected.endpoint, self.profile.allowed(body), expected)
 
     def _planned_request(self, planned: Planned, workload: Workload, writer: PromptWriter) -> Request:
@@ -285,7 +303,10 @@ class Lab:
             # word may come up again; neither is what makes a prompt warm.
             tolerated_cached_tokens=writer.calibration.overhead + 1,
         )
-        return self.request(writer.write(planned, workload.shared_tokens), expected, planned.output_tokens)
+        beginning, rest = writer.parts(planned, workload.shared_tokens)
+        # All requests of such a workload are marked alike, so that what marking costs falls on each of them.
+        reusable = len(beginning) if workload.mark_prefix else 0
+        return self.request(beginning + rest, expected, planned.output_tokens, reusable)
 
     def _send(
         self, workload: Workload, plan: Sequence[Planned], writer: PromptWriter, *, report: bool = True

@@ -12,6 +12,7 @@ from pathlib import Path
 from phasegate.engines.address import Address, address_of, target_at
 from phasegate.engines.attached import AttachedEngine
 from phasegate.engines.base import Engine, EngineError
+from phasegate.engines.cache_mark import why_not_marked
 from phasegate.engines.embedded import EmbeddedEngine, client_cores
 from phasegate.engines.embedded_config import parse_config
 from phasegate.engines.host_probe import watch_host
@@ -41,6 +42,7 @@ class Opening:
         engine_args: arguments of a managed engine's server, as in a shell.
         engine_python: interpreter of the environment that a managed engine is installed in, or None to look for it.
         endpoint: endpoint of workloads that name none.
+        mark_prefix: whether requests mark the beginnings that their workload shares, for caching.
         requests: overrides the repetitions of every workload; None leaves them.
         hardware: what the user says the server runs on, or None.
         seed: of prompts and order.
@@ -58,6 +60,7 @@ class Opening:
     engine_args: str = ""
     engine_python: str | None = None
     endpoint: str = "chat"
+    mark_prefix: bool = False
     requests: int | None = None
     hardware: str | None = None
     seed: int = 0
@@ -107,6 +110,9 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
         server = engine.identity()
         profile = engine.profile if isinstance(engine, AttachedEngine) else profile_for(server)
         _check_endpoint(opening.endpoint, profile)
+        cannot = why_not_marked(profile, opening.endpoint) if opening.mark_prefix else None
+        if cannot is not None:
+            raise EngineError(cannot)
         yield Lab(
             engine=engine,
             server=server,
@@ -123,6 +129,7 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
             ),
             seed=opening.seed,
             endpoint=opening.endpoint,
+            mark_prefix=opening.mark_prefix,
             requests=opening.requests,
             watch=watch_host(server),
             purse=opening.purse,

@@ -162,11 +162,14 @@ def perf_run(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def perf_law(request: pytest.FixtureRequest) -> Any:
     """Takes a `LawResult`, keeps it for the summary, and ends the item by its outcome."""
-    from phasegate.judged import Judged
+    from phasegate.judged import Judged, NotJudged
+    from phasegate.stats.laws.cache import KNOWN_MISS
 
     state = _state(request.config)
 
     def judge(result: LawResult) -> None:
+        if result.detail == KNOWN_MISS:
+            raise NotJudged("ADVISORY", result.reason)
         state.keep_law(request.node.nodeid, result)
         properties = request.node.user_properties
         properties[:] = [

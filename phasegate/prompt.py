@@ -122,6 +122,18 @@ class PromptWriter:
         Raises:
             CalibrationError: the template alone is as long as the wanted prompt.
         """
+        return "".join(self.parts(planned, shared_tokens))
+
+    def parts(self, planned: Planned, shared_tokens: int = 0) -> tuple[str, str]:
+        """The prompt in two: the beginning that may be read from a cache later, and the rest.
+
+        Together they are `write`'s prompt to the letter: the rest keeps the space before its first word, so that a
+        cut there changes no token. Where nothing in particular is shared, the whole prompt is the beginning. A prompt
+        of its own in a workload that shares ``shared_tokens`` is cut where the others are.
+
+        Raises:
+            CalibrationError: as `write`.
+        """
         words = planned.input_tokens - self.calibration.overhead
         if words < 2:
             raise CalibrationError(
@@ -129,11 +141,16 @@ class PromptWriter:
                 f"{self.calibration.overhead}; ask for at least {self.calibration.overhead + 2} input tokens"
             )
         if planned.prefix_key is None:
-            return " ".join(self._row(planned.prompt_key, words))
-        prefix = self._row(planned.prefix_key, max(2, shared_tokens - self.calibration.overhead))
+            row = self._row(planned.prompt_key, words)
+            cut = self._shared_words(shared_tokens) if shared_tokens else words
+            return _in_two(row[:cut], row[cut:])
+        prefix = self._row(planned.prefix_key, self._shared_words(shared_tokens))
         # The suffix differs from its first word on, else the two prompts would share more than they say.
-        suffix = self._row(planned.prompt_key, words - len(prefix)) if words > len(prefix) else []
-        return " ".join([*prefix, *suffix])
+        return _in_two(prefix, self._row(planned.prompt_key, words - len(prefix)) if words > len(prefix) else [])
+
+    def _shared_words(self, shared_tokens: int) -> int:
+        """Words of a beginning of so many tokens, the template's among them."""
+        return max(2, shared_tokens - self.calibration.overhead)
 
     def _row(self, key: str, length: int) -> list[str]:
         """``length`` words for a key, whose first two words no other key of this writer has."""
@@ -149,6 +166,10 @@ class PromptWriter:
             f"no new beginning for a prompt is left after {len(self._beginnings)} prompts "
             f"({len(self.calibration.first_words)} first words x {len(self.calibration.words)} words)"
         )
+
+
+def _in_two(beginning: Sequence[str], rest: Sequence[str]) -> tuple[str, str]:
+    return " ".join(beginning), " ".join(["", *rest])
 
 
 def _seed_of(seed: int, salt: str, key: str, attempt: int) -> int:

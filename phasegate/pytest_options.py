@@ -49,6 +49,12 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
         {"choices": ("chat", "completions", "messages", "ollama"), "default": "chat"},
     ),
     (
+        ("--perf-mark-prefix",),
+        "mark the beginnings that a workload shares, for APIs that cache only what a request marks (Anthropic), or "
+        "cache it better (OpenAI from GPT-5.6 on); baselines with marks and without are not compared",
+        {"action": "store_true"},
+    ),
+    (
         ("--perf-hardware",),
         "what the server runs on, where it does not tell itself, such as 'H200 x1'; part of the baselines' key",
         {"metavar": "LABEL"},

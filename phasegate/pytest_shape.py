@@ -90,6 +90,12 @@ def asked_shape(config: Any) -> Shape:
         SettingsError, ValueError: one line naming the option, its value and what would be right.
     """
     shape = shape_from(config.getoption)
+    shares = shape.trace is not None and any(one.blocks for one in shape.trace.requests)
+    if shares and config.getoption("--perf-mark-prefix"):
+        raise ValueError(
+            "--perf-mark-prefix marks what workloads share, not the blocks that requests of a trace share; leave it or "
+            "--perf-trace out"
+        )
     if not shape.is_open:
         for option in ("--perf-max-concurrency", "--perf-num-prompts", "--perf-num-warmups"):
             value = config.getoption(option)

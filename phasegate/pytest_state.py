@@ -61,6 +61,7 @@ def opening_from(config: pytest.Config) -> Opening:
         engine_args=take("--perf-engine-args"),
         engine_python=take("--perf-engine-python"),
         endpoint=take("--perf-endpoint"),
+        mark_prefix=take("--perf-mark-prefix"),
         own_engine=lambda: own_engine(config),
         purse=purse_of(config),
         requests=requests,
@@ -214,7 +215,8 @@ class PerfState:
     def sentinel_opening(self) -> Opening | None:
         """How the frozen reference of every session is opened, or None where there is none."""
         url, model = (self.config.getoption(f"--perf-sentinel-{name}") for name in ("url", "model"))
-        return replace(self.opening, base_url=url, model=model, requests=None) if url else None
+        # Its own workload shares nothing, and it need not be of an API that knows marks.
+        return replace(self.opening, base_url=url, model=model, requests=None, mark_prefix=False) if url else None
 
     def exit_status(self, failed: int) -> int:
         """The exit status of a run with failed items; see docs/reference/exit-status.md."""

@@ -40,6 +40,8 @@ class WorkloadRun:
         partial: True when the run was stopped before the plan was done.
         notes: remarks of the client about itself (event-loop lag, missed load), for the report.
         server: what the server counted meanwhile; None where it does not tell.
+        unmarked: why the API caches nothing of requests without a mark; empty where it may, or where they have one.
+        too_short: why it caches no beginning as short as these; empty where it may.
     """
 
     workload: Workload
@@ -48,6 +50,13 @@ class WorkloadRun:
     partial: bool = False
     notes: tuple[str, ...] = ()
     server: ServerCounts | None = None
+    unmarked: str = ""
+    too_short: str = ""
+
+    @property
+    def known_miss(self) -> str:
+        """Why nothing can come from the cache here that is known beforehand, with the remedy; empty where it may."""
+        return self.unmarked or self.too_short
 
     def values(self, metric: str, cell: Cell) -> dict[int, float]:
         """Block -> value of a metric in a cell, usable requests only."""

@@ -48,6 +48,7 @@ class Workload:
         prefix: a key of `PREFIXES`.
         shared_tokens: for ``shared``: how many tokens of the prompt are the shared prefix, else 0.
         endpoint: one of `ENDPOINTS`, or None to take what the engine offers.
+        mark_prefix: whether requests mark how far their prompt may be cached, as a run may ask for; no file says it.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Workload:
     prefix: str
     shared_tokens: int
     endpoint: str | None
+    mark_prefix: bool = False
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -85,6 +87,8 @@ class Workload:
         fields = asdict(self)
         for name in ("description", "requests", "warmups"):
             del fields[name]
+        if not self.mark_prefix:  # Said only where it is so: digests of plain requests stay what they were.
+            del fields["mark_prefix"]
         canonical = json.dumps({"version": SPEC_VERSION, **fields}, sort_keys=True)
         return hashlib.sha256(canonical.encode()).hexdigest()[:8]
 

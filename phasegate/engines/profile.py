@@ -13,6 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from phasegate.engines.cache_mark import WANTED_MARKS, marks
 from phasegate.engines.evidence import Evidence, door, parse_evidence, texts
 from phasegate.engines.identity import ServerIdentity
 from phasegate.strict_yaml import Located, SettingsError, list_of, load_mapping, one_of, text, whole_number
@@ -47,6 +48,10 @@ class EngineProfile:
         endpoints: endpoints the engine offers.
         reset_path: path below the server's root that empties the prefix cache when posted to, or None.
         cache_block: prompt tokens are cached in blocks of this many.
+        cache_from: shorter beginnings than this many prompt tokens are never cached; 1 where any may be.
+        cache_mark: endpoint -> what is put on the text part behind which the reusable beginning of a prompt ends;
+            empty where no request can mark one.
+        caches_unmarked: False where only what a request marks is cached; None where that is unknown or differs.
         include_usage: whether token counts are asked for (``stream_options``); False where that is refused.
         reports_cached: whether the counts name cached prompt tokens; None where that is unknown or a matter of flags.
         lists_models: whether its model list names every model by the name it is asked by.
@@ -75,6 +80,9 @@ class EngineProfile:
     include_usage: bool = True
     reports_cached: bool | None = None
     lists_models: bool = True
+    cache_from: int = 1
+    cache_mark: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    caches_unmarked: bool | None = None
     title: str = ""
     detect: tuple[Evidence, ...] = ()
     key_header: Mapping[str, str] = field(default_factory=dict)
@@ -164,6 +172,9 @@ def profile_of(given: Located) -> EngineProfile:
         ),
         reset_path=given.take("reset_path", _text_or_none, None, wanted="a path such as /reset_prefix_cache"),
         cache_block=given.take("cache_block", whole_number(1), 1, wanted="a whole number from 1 on"),
+        cache_from=given.take("cache_from", whole_number(1), 1, wanted="a whole number of tokens from 1 on"),
+        cache_mark=given.take("cache_mark", marks, {}, wanted=WANTED_MARKS),
+        caches_unmarked=given.take("caches_unmarked", _truth, None, wanted="true or false"),
         include_usage=given.take("include_usage", _truth, True, wanted="true or false"),
         reports_cached=given.take("reports_cached", _truth, None, wanted="true or false"),
         lists_models=given.take("lists_models", _truth, True, wanted="true or false"),

@@ -6,7 +6,9 @@ from phasegate.engines.identity import UNKNOWN, ServerIdentity
 from phasegate.engines.profile import EngineProfile
 
 
-def profile_words(profile: EngineProfile, server: ServerIdentity, endpoint: str = "chat") -> str:
+def profile_words(
+    profile: EngineProfile, server: ServerIdentity, endpoint: str = "chat", *, mark_prefix: bool = False
+) -> str:
     """The profile in use, what gave the engine away, and whether answers at the endpoint are of full length."""
     source = server.sources.get("engine")
     if profile.name == UNKNOWN:
@@ -16,7 +18,8 @@ def profile_words(profile: EngineProfile, server: ServerIdentity, endpoint: str 
     version = server.sources.get("version")
     if version and version != source:
         told += f", its version from {version}"
-    return f"{profile.name}: {told}; {_length_words(profile, endpoint)}"
+    marked = "; shared beginnings are marked for caching" if mark_prefix else ""
+    return f"{profile.name}: {told}; {_length_words(profile, endpoint)}{marked}"
 
 
 def _length_words(profile: EngineProfile, endpoint: str) -> str:

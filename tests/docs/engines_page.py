@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -57,6 +58,19 @@ The `/openai/v1` address of newer resources works like any other.
 Prompts of cold workloads are new in every run, from their first word on, so a cache cannot help them whether it can be
 emptied or not. Where `reset` is empty in the table, that is the only way, and the cached tokens that the server reports
 are the check: a cold prompt with more of them than the chat template has is no sample.
+
+## Where only what a request marks is cached
+
+Most servers cache the beginnings of prompts unasked. Where the table has a `cache mark`, `--perf-mark-prefix` puts it
+on the requests of workloads that share something. With `prefix: shared` a prompt is sent in two text parts, of which
+the first, as long as the shared beginning, carries the mark; with `prefix: repeated` it is one part with a mark.
+Controls are marked like the others, so that what writing into the cache costs falls on all. Together the parts are
+the same text as without the option, to the letter. Such a workload has another digest, so baselines with marks and
+without are never compared. Where the table has no mark for the endpoint, the option ends the run in one line before
+anything is measured.
+
+Where nothing unmarked is cached, or only longer beginnings are (`cached from`), a prefix-cache law without a hit
+informs (`ADVISORY`) and does not fail.
 """
 
 OWN = """\
@@ -112,6 +126,10 @@ KEYS = {
     "reset_path": "path that empties the prefix cache when posted to; `$slot` for every slot",
     "reset_needs": "what the server must be started with for that",
     "cache_block": "prompt tokens are cached in blocks of this many",
+    "cache_from": "shorter beginnings than this many prompt tokens are never cached",
+    "cache_mark": "for `chat` and `messages`: what is put on the text part behind which the reusable beginning of a "
+    "prompt ends, as in `{messages: {cache_control: {type: ephemeral}}}`; sent with `--perf-mark-prefix` only",
+    "caches_unmarked": "`false` where only what a request marks is cached",
     "reports_cached": "whether the counts name cached tokens; left out where it is a matter of flags",
     "lists_models": "`false` where the model list lacks names that are answered: aliases, deployments, later pages",
     "usage": "in words: where the counts arrive",
@@ -160,6 +178,8 @@ def _body() -> Iterator[str]:
             "key": _key,
             "reset": _reset,
             "cache block": lambda one: str(one.cache_block) if one.cache_block > 1 else "-",
+            "cached from": lambda one: f"{one.cache_from:,} tokens" if one.cache_from > 1 else "-",
+            "cache mark": _mark,
             "version": lambda one: f"`{one.identity}`" if one.identity else "-",
             "metrics": lambda one: f"`{one.metrics}`" if one.metrics else "-",
         },
@@ -202,6 +222,12 @@ def _reset(one: EngineProfile) -> str:
     if one.reset_path is None:
         return "-"
     return f"`{one.reset_path}`" + (f", with {one.reset_needs}" if one.reset_needs else "")
+
+
+def _mark(one: EngineProfile) -> str:
+    known = [f"`{json.dumps(mark)}` on {endpoint}" for endpoint, mark in one.cache_mark.items()]
+    only = "; nothing else is cached" if one.caches_unmarked is False else ""
+    return ", ".join(known) + only if known else "-"
 
 
 def _proof(one: EngineProfile) -> str:

@@ -8,6 +8,8 @@ from phasegate.engines.identity import ServerIdentity
 from phasegate.engines.profile import parse_profile, profile_for, profile_named, profiles
 from phasegate.strict_yaml import SettingsError
 
+MARKS = "it must be a mapping for chat or messages, such as {messages: {cache_control: {type: ephemeral}}}"
+
 
 def test_the_profiles_that_ship() -> None:
     """Each is found by the name of its engine."""
@@ -53,6 +55,22 @@ def test_a_stranger_is_asked_for_nothing_it_could_refuse() -> None:
     assert profile.reports_cached is None
 
 
+def test_the_marks_of_the_profiles_that_ship() -> None:
+    """Which endpoints take one; Anthropic's caches nothing else."""
+    assert {one.name: sorted(one.cache_mark) for one in profiles() if one.cache_mark} == {
+        "anthropic": ["messages"],
+        "openai": ["chat"],
+        "openrouter": ["chat"],
+    }
+    assert [one.name for one in profiles() if one.caches_unmarked is False] == ["anthropic"]
+
+
+def test_a_profile_of_ones_own_gives_its_mark() -> None:
+    """As it stands in the file."""
+    own = parse_profile("name: p\nengines: [p]\ncache_mark: {chat: {hold: {for: 5m}}}\n", "p.yaml")
+    assert own.cache_mark == {"chat": {"hold": {"for": "5m"}}}
+
+
 def test_slots_are_reset_one_by_one() -> None:
     """As many as the server says; none where it does not say."""
     profile = profile_named("llama.cpp")
@@ -72,6 +90,12 @@ def test_slots_are_reset_one_by_one() -> None:
         ),
         ("cache_block: 0", "p.yaml:3: cache_block is 0; it must be a whole number from 1 on"),
         ("include_usage: 1", "p.yaml:3: include_usage is 1; it must be true or false"),
+        ("cache_from: none", "p.yaml:3: cache_from is 'none'; it must be a whole number of tokens from 1 on"),
+        ("caches_unmarked: no one", "p.yaml:3: caches_unmarked is 'no one'; it must be true or false"),
+        ("cache_mark: {cache_control: here}", f"p.yaml:3: cache_mark is {{'cache_control': 'here'}}; {MARKS}"),
+        ("cache_mark: {completions: {a: 1}}", f"p.yaml:3: cache_mark is {{'completions': {{'a': 1}}}}; {MARKS}"),
+        ("cache_mark: {chat: {}}", f"p.yaml:3: cache_mark is {{'chat': {{}}}}; {MARKS}"),
+        ("cache_mark: {chat: {text: hi}}", f"p.yaml:3: cache_mark is {{'chat': {{'text': 'hi'}}}}; {MARKS}"),
     ],
 )
 def test_a_wrong_profile_is_one_line(line: str, message: str) -> None:

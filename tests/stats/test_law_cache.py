@@ -43,6 +43,27 @@ def test_with_caching_off_the_law_fails_and_says_so(reported: int | None) -> Non
     assert "caching is off" in result.reason
 
 
+@pytest.mark.parametrize("reported", [None, 0])
+def test_a_miss_that_was_known_beforehand_is_told_and_is_no_failure(reported: int | None) -> None:
+    """Nothing is claimed of the server, and more requests would not help."""
+    result = _judge(0.0, cached_tokens=[reported] * 8, known_miss="nothing is marked: mark it")
+    assert (result.outcome, result.detail, result.needed) == (Outcome.INCONCLUSIVE, "known_miss", None)
+    assert result.reason.endswith("nothing is marked: mark it")
+
+
+@pytest.mark.parametrize(
+    ("saving", "cached", "detail"),
+    [(0.9, 500, ""), (0.0, 500, "no_saving"), (-0.5, 0, "slower"), (0.9, 0, "contradiction"), (0.9, None, "")],
+)
+def test_what_was_known_beforehand_excuses_a_miss_and_nothing_else(
+    saving: float, cached: int | None, detail: str
+) -> None:
+    """A hit after all, or a second call that is slower, is judged as ever."""
+    result = _judge(saving, cached_tokens=[cached] * 8, known_miss="nothing is marked: mark it")
+    assert result == _judge(saving, cached_tokens=[cached] * 8)
+    assert result.detail == detail
+
+
 def test_a_hit_that_saves_nothing_is_told_from_a_cache_that_is_off() -> None:
     """The server reports 500 cached tokens, time says otherwise."""
     assert _judge(0.0, cached_tokens=[500] * 8).detail == "no_saving"

@@ -20,7 +20,7 @@ def event(kind: str, **fields: Any) -> str:
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n"
 
 
-def start(**counts: int) -> str:
+def start(**counts: Any) -> str:
     """The first event, with the prompt's counts."""
     message: dict[str, Any] = {"type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None}
     return event("message_start", message={**message, "usage": {"output_tokens": 1, **counts}})
@@ -110,6 +110,24 @@ def test_the_prompt_is_all_of_its_parts() -> None:
     assert not line.sample_valid
     later = line_of(start(input_tokens=10), text("A"), ended(2, input_tokens=12, cache_read_input_tokens=5), OVER)
     assert (later.prompt_tokens, later.cached_tokens) == (17, 5)
+
+
+@pytest.mark.parametrize(
+    ("counts", "prompt", "cached"),
+    [
+        ({"input_tokens": 12, "cache_creation_input_tokens": 1188, "cache_read_input_tokens": 0}, 1200, 0),
+        ({"input_tokens": 12, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 1188}, 1200, 1188),
+        ({"input_tokens": 0, "cache_creation_input_tokens": 1200}, 1200, None),
+        ({"input_tokens": 1200, "cache_creation": {"ephemeral_5m_input_tokens": 0}}, 1200, None),
+    ],
+    ids=["written", "read", "written whole", "neither"],
+)
+def test_a_marked_prompt_has_the_same_count_whether_it_is_written_or_read(
+    counts: dict[str, Any], prompt: int, cached: int | None
+) -> None:
+    """The end may tell the counts again; cumulative, they are not added."""
+    line = line_of(start(**counts), text("A"), text("B"), ended(2, **counts), OVER)
+    assert (line.prompt_tokens, line.cached_tokens) == (prompt, cached)
 
 
 def test_the_count_of_the_start_is_not_the_count_of_the_answer() -> None:

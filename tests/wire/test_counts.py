@@ -56,6 +56,19 @@ def test_cached_tokens_are_found_under_every_name_and_absence_is_not_zero(
     assert line_of(said("a"), STOP, usage(1, **details), DONE).cached_tokens == cached
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"prompt_tokens_details": {"cached_tokens": 1024, "cache_write_tokens": 476}},
+        {"prompt_tokens_details": {"cached_tokens": 1024}, "cache_creation_input_tokens": 476},
+    ],
+)
+def test_tokens_written_into_the_cache_are_part_of_the_prompt_and_no_hit(written: dict[str, Any]) -> None:
+    """In OpenAI's dialect ``prompt_tokens`` holds them already; adding them would count them twice."""
+    line = line_of(said("a"), STOP, usage(1, prompt=1600, **written), DONE)
+    assert (line.prompt_tokens, line.cached_tokens) == (1600, 1024)
+
+
 def test_reasoning_tokens_are_found_inside_the_details_and_beside_them() -> None:
     """They are a part of the completion."""
     assert (

@@ -74,6 +74,30 @@ def test_shared_prompts_share_exactly_their_prefix() -> None:
     assert 36 <= common <= 37  # the first word of the suffix may be the same by chance, the second may not
 
 
+@settings(max_examples=30, deadline=None)
+@given(
+    overhead=st.integers(0, 12),
+    tokens=st.integers(30, 90),
+    shared=st.integers(0, 29),
+    prefix=st.sampled_from([None, "p"]),
+)
+def test_the_parts_of_a_prompt_are_the_prompt_to_the_letter(
+    overhead: int, tokens: int, shared: int, prefix: str | None
+) -> None:
+    """And cost the same tokens; the cut lies behind the shared words, before a space."""
+    calibration = calibrate_known(COMMON_WORDS, Tokenizer(overhead, set(), set()))
+    one = planned(tokens, prefix=prefix)
+    whole = PromptWriter(calibration, seed=3).write(one, shared)
+    beginning, rest = PromptWriter(calibration, seed=3).parts(one, shared)
+    assert beginning + rest == whole
+    assert len(beginning.split()) + len(rest.split()) == tokens - overhead
+    if shared:
+        assert len(beginning.split()) == max(2, shared - overhead)
+        assert rest == "" or rest[0] == " "
+    elif prefix is None:
+        assert rest == ""
+
+
 def test_no_two_prompts_of_a_plan_begin_alike_and_seeds_decide_the_words() -> None:
     workload = parse_workload("input_tokens: [32, 64]\noutput_tokens: 4\nrequests: 100\n", "w.yaml")
     calibration = calibrate(COMMON_WORDS, Tokenizer(4, set(), set()))

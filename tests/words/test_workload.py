@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -112,3 +113,9 @@ def test_the_digest_changes_with_what_is_sent_and_with_nothing_else() -> None:
     assert workload.digest() == parse(GOOD + "description: other words\n").digest()
     assert workload.digest() != parse(GOOD.replace("256", "512")).digest()
     assert workload.digest() != parse(GOOD + "endpoint: chat\n").digest()
+    assert workload.digest() != replace(workload, mark_prefix=True).digest()
+
+
+def test_the_digest_of_a_plain_workload_stays_what_stored_baselines_have() -> None:
+    """Else each of them would be refused as another workload."""
+    assert parse_workload("input_tokens: 64\noutput_tokens: 8\n", "w.yaml").digest() == "d817305e"

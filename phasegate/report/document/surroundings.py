@@ -19,7 +19,10 @@ from phasegate.units import format_percent, format_seconds
 def environment_of(lab: Lab, policy: Policy, objectives: Sequence[str], reference: Sequence[Session]) -> Environment:
     """The surroundings of a lab's run. ``reference`` are the blocks of the server compared with, in a paired run."""
     return Environment(
-        server={**server_facts(lab.server), "profile": profile_words(lab.profile, lab.server, lab.endpoint)},
+        server={
+            **server_facts(lab.server),
+            "profile": profile_words(lab.profile, lab.server, lab.endpoint, mark_prefix=lab.mark_prefix),
+        },
         client=client_facts(lab.client),
         reference=_texts(reference[-1].server) if reference else {},
         settings=_texts(lab.server.settings),

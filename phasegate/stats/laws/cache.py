@@ -26,6 +26,7 @@ SLOWER = "slower"
 NO_SAVING = "no_saving"
 CONTROL_FASTER = "control_faster"
 CONTRADICTION = "contradiction"
+KNOWN_MISS = "known_miss"
 
 
 def cached_faster(
@@ -37,6 +38,7 @@ def cached_faster(
     minimum: float = CACHE_SAVING_MIN,
     control_margin: float = CACHE_CONTROL_MARGIN,
     alpha: float = ALPHA,
+    known_miss: str = "",
     law: str = "a cached prefix is faster",
 ) -> LawResult:
     """The second call saves a material part of TTFT, and a fresh prompt of the same length does not.
@@ -44,7 +46,8 @@ def cached_faster(
     The effect is the share of TTFT saved, 1 - cached / cold. ``detail`` tells the ways it does not hold apart:
     ``cache_off`` (no saving, and no cached token reported), ``no_saving`` (cached tokens reported, time not saved),
     ``slower``, ``control_faster`` (a fresh prompt is faster too), ``contradiction`` (faster, yet the server reports
-    that nothing was cached; more requests do not help, so ``needed`` is None).
+    that nothing was cached; more requests do not help, so ``needed`` is None), ``known_miss`` (no saving and no hit, as
+    ``known_miss`` foretold: undecided, and more requests do not help either).
 
     Args:
         cold, cached, control: TTFT in seconds, n values each, one per block.
@@ -52,6 +55,7 @@ def cached_faster(
         minimum: least saving that counts, a fraction of the cold TTFT.
         control_margin: the control may be this much faster than cold, a fraction.
         alpha: error probability of each bound.
+        known_miss: why nothing can come from the cache that was known beforehand, with the remedy; empty where it may.
         law: the claim in words.
 
     Raises:
@@ -66,12 +70,14 @@ def cached_faster(
     faster = above(_log_ratio(table, 1, alpha), -math.log1p(-minimum))
     fresh = _not_faster(_log_ratio(table, 2, alpha), math.log1p(control_margin))
     outcome, detail = _outcome(faster, fresh, cached_tokens)
+    if known_miss and _missed_all(faster, detail, cached_tokens):
+        outcome, detail = Outcome.INCONCLUSIVE, KNOWN_MISS
     needed = _needed(outcome, detail, faster, fresh)
     saving = _as_saving(faster.interval)
     reason = sentence(
         f"the second call saves {percent(saving, signed=False)} of TTFT, {evidence(cached_tokens)}",
         f"a fresh prompt saves {percent(_as_saving(fresh.interval), signed=False)}",
-        _explanation(detail, minimum, control_margin),
+        known_miss if detail == KNOWN_MISS else _explanation(detail, minimum, control_margin),
         remedy(table.blocks, needed),
     )
     return LawResult(
@@ -110,6 +116,11 @@ def _outcome(faster: Judged, fresh: Judged, cached_tokens: Sequence[int | None])
     if reported and not hit:
         return Outcome.FAIL, CACHE_OFF
     return Outcome.INCONCLUSIVE, ""
+
+
+def _missed_all(faster: Judged, detail: str, cached_tokens: Sequence[int | None]) -> bool:
+    """Whether no hit was seen: none reported, no time proven saved, and no time lost either."""
+    return not any(cached_tokens) and faster.outcome is not Outcome.PASS and detail in ("", CACHE_OFF)
 
 
 def _needed(outcome: Outcome, detail: str, faster: Judged, fresh: Judged) -> int | None:
