@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -168,7 +169,8 @@ def _names(names: Sequence[str]) -> str:
 def level_lines(load: LoadLab) -> Iterator[str]:
     """What the server counted at each level of load: waiting in it, streams in a step, what it had to give up."""
     alike: dict[str, list[str]] = {}
-    for run in (*load.levels.values(), *load.rates.values()):
+    by_number = ([run for _, run in sorted(runs.items())] for runs in (load.levels, load.rates))
+    for run in chain.from_iterable(by_number):
         if run.server is None:
             continue
         means = [(word, run.server.mean(word)) for word in ("queue", "prefill") if word in run.server.observed]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from phasegate.gate.diagnose import Diagnosis, diagnose
+from phasegate.gate.diagnose import Confidence, Diagnosis, diagnose
 from tests.gate.situations import Plan, before_and_after_restart, measured
 from tests.load_runs import SPEED
 
@@ -148,8 +148,11 @@ def test_steps_that_cost_in_proportion_to_their_streams_are_not_called_missing_b
     plan = Plan(users=(1, 4), output=16)
     together = diagnose(measured(plan, step_seconds=0.001, sequence_seconds=0.01, **FAST_PREFILL))
     apart = diagnose(measured(plan, max_sequences=1, **FAST_PREFILL))
-    assert [one.rule for one in together.found if one.phase == "throughput"] == ["batch-cost"]
-    assert [one.rule for one in apart.found if one.phase == "throughput"] == ["no-batching"]
+    found = [one for told in (together, apart) for one in told.found if one.phase == "throughput"]
+    assert [one.rule for one in found] == ["batch-cost", "no-batching"]
+    # The server counts how many share a step.
+    assert [one.confidence for one in found] == [Confidence.SURE] * 2
+    assert all("the server's own count" in " ".join(one.evidence) for one in found)
 
 
 def test_a_hand_off_between_pools_is_seen_by_the_client() -> None:

@@ -44,6 +44,14 @@ def test_streams_in_a_step_stand_beside_a_level() -> None:
     ]
 
 
+def test_levels_stand_in_the_order_of_their_users() -> None:
+    """Whatever the order in which they were measured."""
+    counts = {users: ServerCounts({"steps": 10, "output_tokens": 10 * users}) for users in (16, 1, 4)}
+    loaded = Loaded({users: replace(level_run(users, [0.1]), server=one) for users, one in counts.items()})
+    lines = list(level_lines(loaded))  # type: ignore[arg-type]
+    assert [line.split()[0] for line in lines] == ["1", "4", "16"]
+
+
 def test_a_server_that_tells_nothing_or_nothing_of_interest_gets_no_line() -> None:
     """No page; and a page on which nothing happened."""
     assert lines_of(None) == []

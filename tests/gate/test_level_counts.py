@@ -1,0 +1,39 @@
+"""What the server counted at a level of load, on its way into the diagnosis."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from phasegate.gate.diagnose.codec import from_json, to_json
+from phasegate.gate.diagnose.from_runs import situation_of
+from phasegate.stats.counters import Kind, Reading, ServerCounts, counted_between, counted_together
+from tests.load_runs import level_run
+
+
+def figure(counts: ServerCounts | None) -> float | None:
+    """The one of the level's situation, through its file."""
+    now = situation_of([], levels=[replace(level_run(4, [0.1] * 4), server=counts)])
+    (level,) = from_json(to_json(now), "here").levels
+    return level.streams_per_step
+
+
+def page(steps: float, tokens: float) -> dict[str, Reading]:
+    """A reading of a server's page."""
+    return {"steps": Reading(Kind.COUNTER, steps), "output_tokens": Reading(Kind.COUNTER, tokens)}
+
+
+def test_the_servers_count_of_streams_in_a_step_reaches_the_situation() -> None:
+    """Of what was counted at that level alone, whatever the server did before."""
+    assert figure(counted_between(page(10_000, 10_000), page(10_066, 10_256))) == pytest.approx(256 / 66)
+    assert figure(ServerCounts({"requests": 4})) is None
+    assert figure(None) is None
+
+
+def test_a_restart_in_one_round_leaves_the_level_without_the_figure() -> None:
+    """The server's counters began anew: what is left of them belongs to no known span."""
+    whole = counted_between(page(100, 100), page(166, 356))
+    restarted = counted_between(page(166, 356), page(60, 400))
+    assert figure(counted_together([whole, whole])) == pytest.approx(256 / 66)
+    assert figure(counted_together([whole, restarted])) is None
