@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
 import os
@@ -11,12 +10,10 @@ import subprocess
 import sys
 import tempfile
 import time
-import weakref
 from collections.abc import Sequence
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from phasegate.engines.ask import AskError, ask, tell
@@ -28,6 +25,7 @@ from phasegate.engines.generated.store import ensure_model
 from phasegate.engines.generated.vocabulary import vocabulary
 from phasegate.engines.identity import ServerIdentity, this_hardware, this_host
 from phasegate.engines.profile import profile_named
+from phasegate.engines.started import StartedEngine
 
 START_SECONDS = 60.0
 """Longest wait for a server to be ready; it takes 0.3 s on a generated model."""
@@ -40,7 +38,7 @@ LAST_LINES = 2
 __all__ = ["EmbeddedEngine", "client_cores", "engine_cores"]
 
 
-class EmbeddedEngine:
+class EmbeddedEngine(StartedEngine):
     """llama.cpp, started and stopped by the suite.
 
     It never outlives this process: it is stopped at exit, and it ends by itself when its parent is gone.
@@ -50,24 +48,12 @@ class EmbeddedEngine:
         log_path: where its log goes; None makes a file in the temporary folder.
     """
 
-    can_restart = True
-
     def __init__(self, config: EmbeddedConfig | None = None, *, log_path: Path | None = None) -> None:
         self.config = config or EmbeddedConfig()
         self.log_path: Path | None = log_path
         self._process: subprocess.Popen[bytes] | None = None
         self._address: str | None = None
-        # A weak reference, so that registering for the exit does not keep the engine alive.
-        atexit.register(_stop_if_alive, weakref.ref(self))
-
-    def __enter__(self) -> EmbeddedEngine:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+        super().__init__()
 
     @property
     def words(self) -> Sequence[str]:
@@ -89,11 +75,6 @@ class EmbeddedEngine:
     def model(self) -> str:
         """The name the model is served under."""
         return "generated" if self.config.model == "generated" else Path(self.config.model).stem
-
-    @property
-    def api_key(self) -> str | None:
-        """None: the loopback server asks for no key."""
-        return None
 
     @property
     def pid(self) -> int | None:
@@ -203,11 +184,6 @@ class EmbeddedEngine:
         if process.stdout is not None:
             process.stdout.close()
 
-    def restart(self) -> None:
-        """A fresh process: empty caches, a new start."""
-        self.stop()
-        self.start()
-
     def identity(self) -> ServerIdentity:
         """What the server tells, with the settings and the host that are known here."""
         told = detect(self.base_url, self.model)
@@ -247,12 +223,6 @@ class EmbeddedEngine:
         except AskError:
             return None
         return len(answer["tokens"]) if isinstance(answer, dict) and "tokens" in answer else None
-
-
-def _stop_if_alive(engine: weakref.ref[EmbeddedEngine]) -> None:
-    alive = engine()
-    if alive is not None:
-        alive.stop()
 
 
 def _spawn(settings: dict[str, Any], log_path: Path) -> subprocess.Popen[bytes]:

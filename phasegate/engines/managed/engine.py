@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import glob
 import os
 import shlex
 import shutil
 import tempfile
 import time
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from phasegate.engines.ask import AskError, ask, tell
 from phasegate.engines.attached import AttachedEngine
@@ -30,6 +27,7 @@ from phasegate.engines.managed.kinds import KINDS
 from phasegate.engines.managed.places import Place, find
 from phasegate.engines.managed.process import ServerProcess, free_port, new_log
 from phasegate.engines.profile import profile_named
+from phasegate.engines.started import StartedEngine
 
 GENERATED = "generated"
 
@@ -62,7 +60,7 @@ class ManagedSettings:
     hardware: str | None = None
 
 
-class ManagedEngine:
+class ManagedEngine(StartedEngine):
     """A local server of one kind.
 
     Args:
@@ -70,11 +68,12 @@ class ManagedEngine:
         settings: what the user says about it.
         log_path: where its log goes; None makes a file in the temporary folder.
 
+    Attributes:
+        last_launch: its last start, also when it is stopped; None before the first.
+
     Raises:
         EngineError: an argument that the suite sets itself, or arguments that no shell could split.
     """
-
-    can_restart = True
 
     def __init__(self, name: str, settings: ManagedSettings | None = None, *, log_path: Path | None = None) -> None:
         self.kind = KINDS[name]
@@ -84,19 +83,10 @@ class ManagedEngine:
         self._args = split_args(self.kind, self.settings.args)
         self._process: ServerProcess | None = None
         self._launch: Launch | None = None
+        self.last_launch: Launch | None = None
         self._place: Place | None = None
         self._threads = max(1, len(start_cores()) - 1)
-        # A weak reference, so that registering for the exit does not keep the engine alive.
-        atexit.register(_stop_if_alive, weakref.ref(self))
-
-    def __enter__(self) -> ManagedEngine:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+        super().__init__()
 
     @property
     def words(self) -> Sequence[str]:
@@ -120,11 +110,6 @@ class ManagedEngine:
         return GENERATED if self._is_generated else Path(self.settings.model or "").name
 
     @property
-    def api_key(self) -> str | None:
-        """None: the loopback server asks for no key."""
-        return None
-
-    @property
     def pid(self) -> int | None:
         """Process number of its guard while it runs."""
         return self._process.pid if self._process is not None else None
@@ -145,7 +130,7 @@ class ManagedEngine:
             return
         self.stop()
         self._place = self._place or find(self.kind, self.settings.python)
-        launch = self._launch = self._new_launch(self._place)
+        launch = self._launch = self.last_launch = self._new_launch(self._place)
         self.log_path = self.log_path or new_log(self.kind.name)
         began = time.monotonic()
         try:
@@ -161,7 +146,16 @@ class ManagedEngine:
     def command(self) -> list[str]:
         """Program and arguments of the present start."""
         launch = self._started()
-        return [*self.kind.call(launch), *self.kind.flags(launch), *self._args]
+        return [*self.kind.call(launch), *self.serving_words(launch)]
+
+    def serving_words(self, launch: Launch) -> list[str]:
+        """The serving settings of a start: the suite's own, and behind them the user's, which count."""
+        return [*self.kind.flags(launch), *self._args]
+
+    @property
+    def pinned(self) -> bool:
+        """Whether it has cores of its own."""
+        return bool(engine_cores(self._threads))
 
     def stop(self) -> None:
         """End the server; safe to call twice."""
@@ -171,11 +165,6 @@ class ManagedEngine:
         launch, self._launch = self._launch, None
         if launch is not None:
             shutil.rmtree(launch.folder, ignore_errors=True)
-
-    def restart(self) -> None:
-        """A fresh process: empty caches, a new start."""
-        self.stop()
-        self.start()
 
     def identity(self) -> ServerIdentity:
         """What the server tells, with what is known here of how it was started."""
@@ -188,9 +177,9 @@ class ManagedEngine:
             model=self._model_name,
             settings={
                 **told.settings,
-                "flags": shlex.join([*self.kind.flags(launch), *self._args]),
+                "flags": shlex.join(self.serving_words(launch)),
                 "threads": len(launch.cores),
-                "pinned": bool(engine_cores(self._threads)),
+                "pinned": self.pinned,
             },
             hardware=self.settings.hardware or this_hardware(),
             host=this_host(),
@@ -306,9 +295,3 @@ def split_args(kind: Kind, text: str) -> list[str]:
 def has_gpu() -> bool:
     """Whether this machine has a GPU that an engine would compute on (NVIDIA's or AMD's device files)."""
     return bool(glob.glob("/dev/nvidia[0-9]*") or os.path.exists("/dev/kfd"))  # noqa: PTH110, PTH207
-
-
-def _stop_if_alive(engine: weakref.ref[ManagedEngine]) -> None:
-    alive = engine()
-    if alive is not None:
-        alive.stop()
