@@ -137,7 +137,11 @@ def _other_workload(pair: _Pair) -> Problem | None:
         f"{pair.question.workload} sends something else than in the baseline (workload digest "
         f"{', '.join(sorted(left))} there, {', '.join(sorted(right))} here)"
     )
-    return Problem(Verdict.NOT_COMPARABLE, reason, "restore the workload file, or record a baseline for the new one")
+    return Problem(
+        Verdict.NOT_COMPARABLE,
+        reason,
+        "restore the workload file (and --perf-mark-prefix), or record a baseline for the new one",
+    )
 
 
 def _other_counts(pair: _Pair) -> Problem | None:

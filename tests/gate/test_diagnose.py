@@ -175,6 +175,18 @@ def test_specific_causes_take_their_time_from_the_general_ones() -> None:
     assert rules_of(replace(WELL, asks=(SHORT, ask), caches=(some,))) == ["slow-start", "uncached-prefix"]
 
 
+def test_an_api_that_caches_only_what_is_marked_has_a_lever_of_its_own() -> None:
+    """It comes first, with the reason; elsewhere nobody is told to mark anything."""
+    calls = CacheCalls("cache", 3000, 2900, first=1.5, again=1.5, cached_tokens=0)
+    plain = diagnose(replace(WELL, caches=(calls,))).first
+    told = diagnose(replace(WELL, caches=(replace(calls, unmarked="only what a request marks is cached"),))).first
+    assert plain is not None
+    assert told is not None
+    assert told.levers[0].name.startswith("mark the shared beginning")
+    assert told.levers[1:] == plain.levers
+    assert told.evidence[-1] == "only what a request marks is cached"
+
+
 def test_findings_are_ranked_by_the_time_they_explain() -> None:
     """Decode that takes 5 s comes before prefill that takes 1.5 s, and the other way round."""
     slow = replace(LONG, name="report", prompt_tokens=64, ttft=0.03, tpot=0.05, output_tokens=100, total=5.0)

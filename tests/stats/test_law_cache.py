@@ -51,6 +51,17 @@ def test_a_miss_that_was_known_beforehand_is_told_and_is_no_failure(reported: in
     assert result.reason.endswith("nothing is marked: mark it")
 
 
+def test_a_known_miss_is_told_of_few_blocks_too_where_more_would_miss_as_well() -> None:
+    """But a hit among them asks for more."""
+    told, hit = (
+        laws.cached_faster([0.5] * 3, [0.5] * 3, [0.5] * 3, cached_tokens=[count] * 3, known_miss="mark it")
+        for count in (0, 500)
+    )
+    assert (told.detail, told.needed) == ("known_miss", None)
+    assert told.reason == "3 complete blocks are too few to judge; median of cached tokens 0; mark it"
+    assert (hit.detail, hit.needed) == ("", 2)
+
+
 @pytest.mark.parametrize(
     ("saving", "cached", "detail"),
     [(0.9, 500, ""), (0.0, 500, "no_saving"), (-0.5, 0, "slower"), (0.9, 0, "contradiction"), (0.9, None, "")],

@@ -187,4 +187,5 @@ def _calls(run: WorkloadRun, first: Cell, again: Cell | None, control: Cell | No
         again=new,
         control=_median(run.values("ttft", control).values()) if control is not None else None,
         cached_tokens=_median(run.cached_tokens(again)),
+        unmarked=run.unmarked,
     )

@@ -10,6 +10,12 @@ MORE_BANDWIDTH = "more memory bandwidth: prefill is bound by arithmetic"
 MORE_COMPUTE = "a GPU with more FLOP/s at the same bandwidth: decode is bound by reading weights and KV cache"
 FEWER_TOKENS = "fewer output tokens: they come after the first one"
 
+MARK = Lever(
+    "mark the shared beginning of each prompt (cache_control)",
+    "a write into the cache is billed above a plain token, and is lost when not read for some minutes",
+)
+"""Before the others where an API caches only what a request marks."""
+
 REMEDIES: Mapping[str, tuple[Lever, ...]] = {
     "prefill": LEVERS["prefill"],
     "decode": LEVERS["decode"],

@@ -6,7 +6,7 @@ Specific causes are looked for first; the two general ones, slow to start and sl
 from __future__ import annotations
 
 from phasegate.gate.diagnose.explanation import Case, Confidence, Explanation, Rule
-from phasegate.gate.diagnose.remedies import FEWER_TOKENS, MORE_BANDWIDTH, MORE_COMPUTE, REMEDIES
+from phasegate.gate.diagnose.remedies import FEWER_TOKENS, MARK, MORE_BANDWIDTH, MORE_COMPUTE, REMEDIES
 from phasegate.gate.diagnose.situation import Ask, CacheCalls, Line, prefill_line
 from phasegate.gate.diagnose.thresholds import (
     BANDWIDTH_BOUND,
@@ -137,9 +137,10 @@ def uncached_prefix(case: Case) -> Explanation | None:
             f"first call {format_seconds(one.first)}, the same beginning again {format_seconds(one.again)}: "
             f"saves {format_percent(max(0.0, one.saved), digits=0)} of TTFT",
             told,
+            *([one.unmarked] if one.unmarked else []),
         ),
-        Confidence.SURE if one.cached_tokens is not None else Confidence.LIKELY, REMEDIES["cache"],
-        (MORE_BANDWIDTH,), part=START,
+        Confidence.SURE if one.cached_tokens is not None else Confidence.LIKELY,
+        (*([MARK] if one.unmarked else []), *REMEDIES["cache"]), (MORE_BANDWIDTH,), part=START,
     )  # fmt: skip
 
 

@@ -161,6 +161,7 @@ class CacheCalls:
         shared_tokens: how many the second call shares with the first.
         first, again, control: TTFT of each.
         cached_tokens: what the server reported of the second call.
+        unmarked: why the API caches nothing of requests without a mark, as these are; empty where it may.
     """
 
     name: str
@@ -170,6 +171,7 @@ class CacheCalls:
     again: float
     control: float | None = None
     cached_tokens: float | None = None
+    unmarked: str = ""
 
     @property
     def saved(self) -> float:

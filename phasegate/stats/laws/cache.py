@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -66,7 +67,8 @@ def cached_faster(
         raise ValueError(f"cold, cached and control have {[c.size for c in columns]} values; they must pair by block")
     table = table_of((0, 1, 2), np.stack(columns, axis=1))
     if table.blocks < MIN_BLOCKS:
-        return too_few(law, table.blocks, "fraction", alpha)
+        few = too_few(law, table.blocks, "fraction", alpha)
+        return _told(few, known_miss, cached_tokens) if known_miss and not any(cached_tokens) else few
     faster = above(_log_ratio(table, 1, alpha), -math.log1p(-minimum))
     fresh = _not_faster(_log_ratio(table, 2, alpha), math.log1p(control_margin))
     outcome, detail = _outcome(faster, fresh, cached_tokens)
@@ -121,6 +123,12 @@ def _outcome(faster: Judged, fresh: Judged, cached_tokens: Sequence[int | None])
 def _missed_all(faster: Judged, detail: str, cached_tokens: Sequence[int | None]) -> bool:
     """Whether no hit was seen: none reported, no time proven saved, and no time lost either."""
     return not any(cached_tokens) and faster.outcome is not Outcome.PASS and detail in ("", CACHE_OFF)
+
+
+def _told(few: LawResult, known_miss: str, cached_tokens: Sequence[int | None]) -> LawResult:
+    """The result of too few blocks where more would miss as well."""
+    reason = sentence(f"{few.n} complete blocks are too few to judge", evidence(cached_tokens), known_miss)
+    return replace(few, reason=reason, needed=None, detail=KNOWN_MISS)
 
 
 def _needed(outcome: Outcome, detail: str, faster: Judged, fresh: Judged) -> int | None:

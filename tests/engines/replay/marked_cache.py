@@ -18,7 +18,7 @@ TEMPLATE = 7
 PREFILL = 60e-6
 """Seconds to read one token."""
 
-GAP = 0.001
+GAP = 0.004
 """Seconds between tokens of the answer: enough for each to be a read of its own, mostly."""
 
 

@@ -15,6 +15,7 @@ import pytest
 from phasegate.engines.address import target_at
 from phasegate.engines.base import EngineError
 from phasegate.engines.profile import profile_named
+from phasegate.gate.diagnose.from_runs import situation_of
 from phasegate.lab import Lab, MeasurementError
 from phasegate.load.door import Door
 from phasegate.opening import Opening, open_lab
@@ -109,7 +110,8 @@ def test_the_prompt_is_counted_whole_whatever_the_cache_did() -> None:
         run = at.lab.measure(parse_workload(SHARED, "w.yaml"))
     assert {line.prompt_tokens for line in run.timelines()} == {96}
     assert [run.cached_tokens(run.cell(role)) for role in ("first", "next", "control")] == [[0, 0], [64, 64], [0, 0]]
-    assert all(line.sample_valid or "burst" in line.flags for line in run.timelines())
+    new = [line for role in ("first", "control") for line in run.timelines(run.cell(role))]
+    assert not any("cached_prompt" in line.flags for line in new)
 
 
 def test_marked_and_unmarked_are_different_measurements() -> None:
@@ -165,6 +167,15 @@ def test_a_server_that_could_cache_and_does_not_still_fails() -> None:
         at.lab.profile = replace(at.lab.profile, cache_from=1)
         result = once(at.lab, "same prefix, new suffix")
     assert (result.outcome, result.detail) == (Outcome.FAIL, CACHE_OFF)
+
+
+def test_the_diagnosis_knows_why_nothing_was_cached() -> None:
+    """From the run to the rule."""
+    (plain, _), (marked, _) = sent(mark=False), sent(mark=True)
+    assert ["run with --perf-mark-prefix" in one.unmarked for one in situation_of([plain, marked]).caches] == [
+        True,
+        False,
+    ]
 
 
 def test_an_endpoint_without_a_mark_is_refused_before_anything_is_sent() -> None:
