@@ -69,7 +69,7 @@ _RECORDS: Mapping[tuple[type, str], type] = {
 }
 """Field -> what it holds, many or one."""
 
-_TEXTS = frozenset({"name", "source"})
+_TEXTS = frozenset({"name", "source", "unmarked"})
 
 
 def _record(kind: type[T], plain: object, where: str) -> T:
