@@ -14,6 +14,8 @@ import numpy as np
 from phasegate.engines.cores import engine_cores
 from phasegate.engines.embedded import EmbeddedEngine
 from phasegate.engines.hardware import device_in, device_of, measure_device
+from phasegate.engines.managed.engine import ManagedEngine
+from phasegate.engines.managed.facts import model_facts, processor
 from phasegate.engines.model_facts import KV_BYTES, read_model
 from phasegate.gate.roofline import HardwareFacts, ModelFacts
 from phasegate.gate.roofline_words import Measured, Roofline, roofline
@@ -93,10 +95,12 @@ def _prompt_tokens(run: WorkloadRun, cell: Cell) -> int:
 
 
 def model_of(lab: Lab, model_file: str | None) -> ModelFacts | None:
-    """The facts in a file, or of the weights of the embedded engine; None for a model that nobody described."""
+    """The facts in a file, or of the weights of an engine that the suite started; None for what nobody described."""
     if model_file is not None:
         return read_model(Path(model_file))
     engine = lab.engine
+    if isinstance(engine, ManagedEngine):
+        return model_facts(engine)
     if not isinstance(engine, EmbeddedEngine):
         return None
     # Keys and values may have different formats; what a token takes is their sum.
@@ -105,13 +109,16 @@ def model_of(lab: Lab, model_file: str | None) -> ModelFacts | None:
 
 
 def hardware_of(lab: Lab, hardware: str | None, number_format: str) -> HardwareFacts | None:
-    """The hardware in a file or of a name, under the embedded engine, or in the server's label; None if unknown."""
+    """The hardware in a file or of a name, under a started engine, or in the server's label; None if unknown."""
     if hardware is not None and hardware != MEASURE:
         return device_of(hardware).facts(number_format)
     engine = lab.engine
     if isinstance(engine, EmbeddedEngine):
         threads = max(engine.config.threads, engine.config.threads_batch or 1)
         return measure_device(threads, engine_cores(threads) if engine.config.pinned else ()).facts(number_format)
+    own = processor(engine, number_format) if isinstance(engine, ManagedEngine) else None
+    if own is not None:
+        return own.facts(number_format)
     if hardware == MEASURE:
         return measure_device().facts(number_format)
     found = device_in(lab.server.hardware)

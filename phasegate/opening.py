@@ -140,13 +140,24 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
         engine.stop()
 
 
-def check_engine(opening: Opening) -> None:
+def check_engine(opening: Opening) -> Opening:
     """Refuse settings that no engine could be started with, before anything is.
+
+    Returns the opening to start from: an engine of the user's own is not made a second time for its first start.
 
     Raises:
         EngineError: one line naming the setting, where it came from and what is allowed.
     """
-    _engine(opening)
+    make = opening.own_engine
+    if make is None or opening.base_url:
+        _engine(opening)
+        return opening
+    own = make()
+    if own is None:
+        _engine(replace(opening, own_engine=None))
+        return replace(opening, own_engine=None)
+    waiting = [own]
+    return replace(opening, own_engine=lambda: waiting.pop() if waiting else make())
 
 
 def _cores_left(engine: Engine) -> list[int]:

@@ -23,13 +23,20 @@ PROVEN = 0.02
 
 
 def write_run_diagnosis(terminal: Any, state: PerfState, limits: Roofline | None = None) -> None:
-    """Write the block, where anything was measured; nothing about figures that cannot be judged."""
+    """Write the block, where there is one."""
+    found = run_diagnosis(state, limits)
+    if found is not None:
+        write_diagnosis(terminal, found)
+
+
+def run_diagnosis(state: PerfState, limits: Roofline | None = None) -> Diagnosis | None:
+    """What takes the time; None where nothing was measured, and about figures that cannot be judged."""
     now = situation_of_run(state)
     if now is None or state.invalid:
-        return
+        return None
     if limits is not None:
         now = replace(now, machine=machine_of(limits))
-    write_diagnosis(terminal, explain_run(state, now))
+    return explain_run(state, now)
 
 
 def explain_run(state: PerfState, now: Situation) -> Diagnosis:

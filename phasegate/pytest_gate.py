@@ -24,6 +24,7 @@ from phasegate.pytest_home import suite_home
 from phasegate.report.change_lines import change_line
 from phasegate.session import Session
 from phasegate.sitting import sit
+from phasegate.whole_file import write_whole
 from phasegate.workload import Workload
 
 if TYPE_CHECKING:
@@ -220,10 +221,7 @@ class PytestGate:
         home = Path(folder)
         home.mkdir(parents=True, exist_ok=True)
         for session in sessions:
-            path = home / f"{session.session_id}.json"
-            part = path.with_suffix(".part")
-            part.write_text(session_text(session), encoding="utf-8")
-            part.replace(path)
+            write_whole(home / f"{session.session_id}.json", session_text(session))
         many = "session" if len(sessions) == 1 else "sessions"
         self.said.append(f"saved {len(sessions)} {many} in {home}")
 

@@ -210,18 +210,13 @@ def _roofline(state: PerfState, limits: Roofline | None) -> dict[str, Any] | Non
 
 def _diagnosis(state: PerfState, limits: Roofline | None) -> list[dict[str, Any]]:
     """What takes the time, as the summary says it; nothing about figures that cannot be judged."""
-    from dataclasses import replace
-
-    from phasegate.gate.diagnose.from_limits import machine_of
-    from phasegate.pytest_diagnosis import explain_run, situation_of_run
+    from phasegate.pytest_diagnosis import run_diagnosis
     from phasegate.report.diagnosis_lines import diagnosis_record
 
-    now = situation_of_run(state)
-    if now is None or state.invalid:
+    diagnosis = run_diagnosis(state, limits)
+    if diagnosis is None:
         return []
-    if limits is not None:
-        now = replace(now, machine=machine_of(limits))
-    found = diagnosis_record(explain_run(state, now))
+    found = diagnosis_record(diagnosis)
     share = {"symptom": "the longest request", "cause": found["share"], "phase": found["phase"]}
     return [*found["findings"], *([share] if found["share"] else [])]
 

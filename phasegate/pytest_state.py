@@ -121,7 +121,7 @@ class PerfState:
             parse_duration(budget, source="--perf-budget")
         opening = opening_from(config)
         try:
-            check_engine(opening)
+            opening = check_engine(opening)
         except EngineError as error:
             raise SettingsError(str(error)) from None
         check_facts(config)

@@ -31,11 +31,12 @@ SCALES = 2.5 / 128
 """Bytes for each weight that 4-bit formats spend on scales and zero points, in groups of 128."""
 
 
-def read_model(path: Path, kv_format: str | None = None) -> ModelFacts:
+def read_model(path: Path, kv_format: str | None = None, dtype: str | None = None) -> ModelFacts:
     """The facts in a ``.gguf``, a ``.json`` (or the folder with a ``config.json``), or a ``.yaml`` file.
 
     Args:
         kv_format: number format of the KV cache, one of `KV_BYTES`; None for 16 bits.
+        dtype: one of `WIDTHS` that an engine turns the weights of a ``config.json`` into; None leaves them.
 
     Raises:
         SettingsError: one line naming the file, what is wrong and the remedy.
@@ -51,10 +52,40 @@ def read_model(path: Path, kv_format: str | None = None) -> ModelFacts:
             return _from_gguf(path, kv_bytes)
         source_text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
-            return _from_config(json.loads(source_text), path, kv_bytes)
+            return _from_config(_as_held(json.loads(source_text), dtype), path, kv_bytes)
         return _from_yaml(load_mapping(source_text, str(path)), kv_format)
     except (RooflineError, UnicodeDecodeError, json.JSONDecodeError, OSError) as error:
         raise SettingsError(f"{path}: {error}") from None
+
+
+def stored_dtype(folder: Path) -> str | None:
+    """Number format of the weights in a model's folder, one of `WIDTHS`.
+
+    None where its ``config.json`` does not tell, and where they are quantized: how an engine keeps those is its own
+    business.
+    """
+    try:
+        given = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        inner = given.get("text_config") or {}
+        if any(one.get(name) for one in (given, inner) for name in ("quantization_config", "compression_config")):
+            return None
+        named = [one.get(name) for one in (inner, given) for name in ("torch_dtype", "dtype")]
+    except (OSError, ValueError, AttributeError):
+        return None
+    found = next((str(one) for one in named if one), None)
+    return found if found in WIDTHS else None
+
+
+def _as_held(given: Any, dtype: str | None) -> Any:
+    """A ``config.json`` whose weights an engine turns into another format."""
+    if dtype is None or not isinstance(given, dict):
+        return given
+    inner = given.get("text_config")
+    return {
+        **given,
+        **({"text_config": {**inner, "torch_dtype": dtype}} if isinstance(inner, dict) else {}),
+        "torch_dtype": dtype,
+    }
 
 
 def _from_gguf(path: Path, kv_bytes: float) -> ModelFacts:
@@ -67,6 +98,12 @@ def _from_gguf(path: Path, kv_bytes: float) -> ModelFacts:
         ) from None
     try:
         reader: Any = gguf.GGUFReader(str(path))
+        parts = reader.fields.get("split.count")
+        if parts is not None and int(parts.contents()) > 1:
+            raise SettingsError(
+                f"{path}: one of {int(parts.contents())} parts of a model; put them together with llama-gguf-split "
+                "--merge, or give the facts in a YAML file"
+            )
         architecture = str(reader.fields["general.architecture"].contents())
 
         def fact(name: str, default: int | None = None) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from phasegate.metric import METRICS
 from phasegate.pytest_options import OPTIONS
+from phasegate.whole_file import write_whole
 from tests.docs.blocks import ROOT
 from tests.docs.engines_page import engines_page
 from tests.docs.server_pages import hardware_page, server_metrics_page
@@ -86,9 +87,7 @@ def main() -> None:
     """Write the pages."""
     for name, page in PAGES.items():
         path: Path = FOLDER / name
-        part = path.with_suffix(".part")
-        part.write_text(page(), encoding="utf-8")
-        part.replace(path)
+        write_whole(path, page())
         print(f"wrote {path.relative_to(ROOT)}")
 
 

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from phasegate.whole_file import write_whole
 from tests.docs.blocks import ROOT
 
 MARK = re.compile(r"^<!-- run: (?P<command>.*?)(?: \| from (?P<first>.*?))?(?: \| to (?P<last>.*?))? -->$")
@@ -93,9 +94,7 @@ def main(words: Sequence[str] | None = None) -> None:
             if run.command not in fresh:
                 fresh[run.command] = _output(run.command)
             outputs[run.line] = kept(fresh[run.command], run)
-        part = path.with_name(f".{path.name}.part")
-        part.write_text(replaced(text, outputs), encoding="utf-8")
-        part.replace(path)
+        write_whole(path, replaced(text, outputs))
         print(f"wrote {path}")
 
 

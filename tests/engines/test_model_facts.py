@@ -138,3 +138,26 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     """With what could be given."""
     with pytest.raises(SettingsError, match="no model file"):
         read_model(tmp_path / "none.gguf")
+
+
+def test_an_engine_may_hold_weights_in_another_format_than_the_file(tmp_path: Path) -> None:
+    """Turned into 32 bits they are twice as large, also where the text's part of a description says otherwise."""
+    path = config(tmp_path)
+    held = read_model(path, dtype="float32")
+    assert (held.weight_bytes, held.format, held.active) == (4.0, "f32", read_model(path).active)
+    inner = {**LLAMA_3_8B, "torch_dtype": "bfloat16"}
+    path.write_text(json.dumps({"model_type": "seeing", "text_config": inner}))
+    assert (read_model(path).weight_bytes, read_model(path, dtype="float32").weight_bytes) == (2.0, 4.0)
+
+
+def test_a_part_of_a_model_is_not_taken_for_the_whole(tmp_path: Path) -> None:
+    """Its other tensors lie in other files."""
+    gguf: Any = pytest.importorskip("gguf")
+    path = tmp_path / "big-00001-of-00003.gguf"
+    writer = gguf.GGUFWriter(str(path), "llama")
+    writer.add_uint16("split.count", 3)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    with pytest.raises(SettingsError, match="one of 3 parts of a model; put them together"):
+        read_model(path)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from phasegate.engines.base import EngineError
+from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.lab import Lab
 from phasegate.opening import Opening, check_engine, open_lab
 from phasegate.report.profile_lines import profile_words
@@ -169,3 +170,43 @@ def test_a_wrong_engine_is_one_line_before_anything_starts(opening: Opening, wor
         check_engine(opening)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+class Maker:
+    """Makes engines of a suite's own, or none; counts how often it is asked."""
+
+    def __init__(self, *, gives: bool = True) -> None:
+        self.asked = 0
+        self.made: list[SimulatorEngine] = []
+        self._gives = gives
+
+    def __call__(self) -> SimulatorEngine | None:
+        self.asked += 1
+        if not self._gives:
+            return None
+        self.made.append(SimulatorEngine())
+        return self.made[-1]
+
+
+def test_an_engine_of_ones_own_is_made_once_for_checking_and_starting() -> None:
+    """The next lab of the run, such as a reference's, gets another one."""
+    make = Maker()
+    opening = check_engine(Opening(None, engine="mine", own_engine=make))
+    assert make.asked == 1
+    for number in (1, 2):
+        assert opened(opening).engine is make.made[-1]
+        assert make.asked == number
+
+
+def test_who_has_no_engine_of_that_name_is_asked_once() -> None:
+    """And not at all where there is an address; the name is checked all the same."""
+    make = Maker(gives=False)
+    opening = check_engine(Opening(None, engine="simulator", own_engine=make))
+    opened(opening)
+    assert make.asked == 1
+    with pytest.raises(EngineError, match="'mine' cannot be started"):
+        check_engine(Opening(None, engine="mine", own_engine=make))
+    asked = make.asked
+    attached = check_engine(Opening("http://127.0.0.1:9/v1", own_engine=make))
+    assert make.asked == asked
+    assert attached.own_engine is make

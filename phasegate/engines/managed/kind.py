@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from phasegate.engines.managed.numbers import Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,12 @@ class Kind:
         call: the command as far as program, model and address; a launch -> words.
         flags: the serving settings that the suite gives by itself, before the user's; a launch -> words.
         environment: variables to set; None removes one.
+        numbers: arguments and stored format of the weights -> the formats it computes with, or None where unknown.
         refused: flags that the suite sets itself, -> why the user need not.
         form: ``"hf"`` for a folder of weights, ``"gguf"`` for a file.
         names_model_by_path: whether clients must ask for the model by the path it was loaded from.
         is_binary: whether ``program`` is the engine itself and no interpreter.
+        thread_flags: flags that say how many threads it computes with, each with all its names.
     """
 
     name: str
@@ -57,10 +61,12 @@ class Kind:
     call: Callable[[Launch], list[str]]
     flags: Callable[[Launch], list[str]]
     environment: Callable[[Launch], Mapping[str, str | None]]
+    numbers: Callable[[Sequence[str], str | None], Numbers | None]
     refused: Mapping[str, str] = field(default_factory=dict)
     form: str = "hf"
     names_model_by_path: bool = False
     is_binary: bool = False
+    thread_flags: tuple[tuple[str, ...], ...] = ()
 
 
 ADDRESS = "the suite chooses a free port on the loopback address"

@@ -6,7 +6,18 @@ makers support, but scheduler, radix cache and chunked prefill are the real ones
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from phasegate.engines.managed.kind import ADDRESS, ALIAS, MODEL, NO_KEY, Kind, Launch
+from phasegate.engines.managed.numbers import Numbers, torch_numbers
+
+AUTO = {"bfloat16": "bfloat16", "float16": "float16"}
+"""What ``--dtype auto`` makes of stored weights; of 32 bits it depends on the architecture."""
+
+UNKNOWN_BESIDE = (
+    "--quantization", "--spec", "--torchao", "--json-model-override-args", "--load-format", "--config", "--tp",
+    "--tensor-parallel", "--pp", "--pipeline-parallel", "--dp", "--data-parallel",
+)  # fmt: skip
 
 
 def _call(launch: Launch) -> list[str]:
@@ -36,6 +47,10 @@ def _environment(launch: Launch) -> dict[str, str | None]:
     return {"SGLANG_USE_CPU_ENGINE": "1", "OMP_NUM_THREADS": str(len(launch.cores))}
 
 
+def _numbers(words: Sequence[str], stored: str | None) -> Numbers | None:
+    return torch_numbers(words, stored, AUTO, UNKNOWN_BESIDE)
+
+
 KIND = Kind(
     name="sglang",
     distributions=("sglang",),
@@ -44,6 +59,7 @@ KIND = Kind(
     call=_call,
     flags=_flags,
     environment=_environment,
+    numbers=_numbers,
     refused={
         "--host": ADDRESS,
         "--port": ADDRESS,

@@ -6,7 +6,15 @@ by hand, because a CPU has no memory that it could measure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from phasegate.engines.managed.kind import ADDRESS, MODEL, Kind, Launch
+from phasegate.engines.managed.numbers import Numbers, torch_numbers
+
+AUTO = {"bfloat16": "bfloat16", "float16": "float16", "float32": "float32"}
+"""What ``--dtype auto`` makes of stored weights: it leaves them."""
+
+UNKNOWN_BESIDE = ("--quantization",)
 
 
 def _call(launch: Launch) -> list[str]:
@@ -30,6 +38,10 @@ def _environment(launch: Launch) -> dict[str, str | None]:
     return {} if launch.on_gpu else {"OMP_NUM_THREADS": str(len(launch.cores))}
 
 
+def _numbers(words: Sequence[str], stored: str | None) -> Numbers | None:
+    return torch_numbers(words, stored, AUTO, UNKNOWN_BESIDE)
+
+
 KIND = Kind(
     name="transformers",
     distributions=("transformers",),
@@ -38,6 +50,7 @@ KIND = Kind(
     call=_call,
     flags=_flags,
     environment=_environment,
+    numbers=_numbers,
     refused={"--host": ADDRESS, "--port": ADDRESS, "--force-model": MODEL},
     names_model_by_path=True,
 )

