@@ -258,7 +258,7 @@ def data(tmp_path: Path) -> Path:
         encoding="utf-8",
     )
     (folder / "prompt.yaml").write_text(TINY.format(out=4, more=""), encoding="utf-8")
-    (folder / "cache.yaml").write_text(TINY.format(out=2, more="prefix: repeated\n"), encoding="utf-8")
+    (folder / "cache.yaml").write_text(TINY.format(out=8, more="prefix: repeated\n"), encoding="utf-8")
     return folder
 
 
@@ -301,7 +301,7 @@ def test_a_failure_while_writing_leaves_the_former_page_alone(tmp_path: Path, mo
     def fail(*_: object) -> None:
         raise OSError("no room")
 
-    monkeypatch.setattr("os.replace", fail)
+    monkeypatch.setattr(Path, "replace", fail)
     with pytest.raises(OSError, match="no room"):
         write_page(target, "new")
     assert [path.name for path in tmp_path.iterdir()] == ["page.md"]
