@@ -48,7 +48,11 @@ def model_facts(engine: ManagedEngine) -> ModelFacts | None:
     if not (path.is_file() if is_gguf else (path / "config.json").is_file()):
         return None
     numbers = None if not is_gguf and stored is None else engine.kind.numbers(engine.serving_words(launch), stored)
-    return None if numbers is None else replace(read_model(path, dtype=numbers.dtype), kv_bytes=numbers.kv_bytes)
+    if numbers is None:
+        return None
+    found = read_model(path, dtype=numbers.dtype)
+    held = f", held in {numbers.dtype}" if numbers.dtype != stored else ""
+    return replace(found, kv_bytes=numbers.kv_bytes, source=f"{found.source}{held}")
 
 
 def processor(engine: ManagedEngine, number_format: str) -> Device | None:

@@ -91,6 +91,7 @@ def test_the_suite_tells_the_engine_its_format_so_the_weights_have_that(make: Ma
     found = model_of(lab_on(engine), None)
     assert isinstance(found, ModelFacts)
     assert (found.weight_bytes, found.kv_bytes, found.format, found.name) == (4.0, 4.0, "f32", "weights")
+    assert found.source == "the shape in config.json, held in float32"
     assert found.active == 2 * (64 * 16 * 12 + 3 * 64 * 256) + 64 * 1000
 
 
@@ -100,6 +101,7 @@ def test_the_users_argument_counts_and_a_given_file_more(make: MakeEngine, tmp_p
     found = model_facts(engine)
     assert found is not None
     assert (found.weight_bytes, found.kv_bytes, found.format) == (2.0, 2.0, "bf16")
+    assert found.source == "the shape in config.json"
     given = tmp_path / "given.yaml"
     given.write_text("name: mine\nweights: 1000\nlayers: 1\nheads: 1\nhead_size: 8\nweight_bytes: 1\n")
     told = model_of(lab_on(engine), str(given))
