@@ -75,13 +75,12 @@ def unmarked_reason(profile: EngineProfile, endpoint: str, *, marked: bool) -> s
     """Why nothing of these requests is cached, where the API caches only what is marked; empty where it may be."""
     if marked or profile.caches_unmarked is not False:
         return ""
-    told = f"{profile.title or profile.name} caches only what a request marks, and these were sent without a mark"
+    told = f"{profile.title or profile.name} caches only what a request marks"
     if endpoint in profile.cache_mark:
-        return f"{told}: run with {OPTION}"
+        return f"{told}, and these were sent without a mark: run with {OPTION}"
     known = " or ".join(profile.cache_mark)
-    return f"{told}, which the {endpoint} endpoint has none of" + (
-        f": run with --perf-endpoint {known} {OPTION}" if known else ""
-    )
+    remedy = f": run with --perf-endpoint {known} {OPTION}" if known else ""
+    return f"{told}, and on its {endpoint} endpoint nothing can be marked{remedy}"
 
 
 def too_short_reason(profile: EngineProfile, tokens: int) -> str:

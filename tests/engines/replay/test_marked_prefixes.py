@@ -10,14 +10,17 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 from phasegate.engines.address import target_at
 from phasegate.engines.base import EngineError
+from phasegate.engines.cache_mark import too_short_reason, unmarked_reason
 from phasegate.engines.profile import profile_named
 from phasegate.gate.diagnose.from_runs import situation_of
 from phasegate.lab import Lab, MeasurementError
 from phasegate.load.door import Door
+from phasegate.load.mix import plan_mixed
 from phasegate.opening import Opening, open_lab
 from phasegate.prompt import Calibration
 from phasegate.report.profile_lines import profile_words
@@ -89,6 +92,20 @@ def test_a_prompt_that_comes_again_is_marked_whole() -> None:
     run, bodies = sent(mark=True, text=SHARED.replace("shared_tokens: 64\n", "").replace("shared", "repeated"))
     assert all(len(parts_of(body)) == 1 and marked_text(parts_of(body)) for body in bodies)
     assert run.cached_tokens(run.cell("cached")) == [96, 96]
+
+
+def test_in_a_mix_the_workloads_that_share_are_marked_and_the_others_are_not() -> None:
+    """As each is by itself."""
+    sharing = parse_workload(SHARED, "w.yaml")
+    alone = parse_workload("input_tokens: 64\noutput_tokens: 3\nrequests: 2\n", "v.yaml")
+    with place(mark=True) as at:
+        plan = plan_mixed([(sharing, 1.0), (alone, 1.0)], 12, np.random.default_rng(1))
+        requests = at.lab.requests_for(plan)
+    marked = [
+        (bool(marked_text(parts_of(one.body))), workload.name)
+        for one, (workload, _) in zip(requests, plan, strict=True)
+    ]
+    assert set(marked) == {(True, "w"), (False, "v")}
 
 
 def test_prompts_that_share_nothing_carry_no_mark() -> None:
@@ -176,6 +193,19 @@ def test_the_diagnosis_knows_why_nothing_was_cached() -> None:
         True,
         False,
     ]
+
+
+def test_what_is_known_of_a_miss_names_the_endpoint_that_takes_marks() -> None:
+    """And is silent where a mark was sent, or where nothing is known."""
+    anthropic = profile_named("anthropic")
+    assert unmarked_reason(anthropic, "chat", marked=False).endswith(
+        "caches only what a request marks, and on its chat endpoint nothing can be marked: run with --perf-endpoint "
+        "messages --perf-mark-prefix"
+    )
+    assert unmarked_reason(anthropic, "messages", marked=True) == ""
+    assert [unmarked_reason(profile_named(name), "chat", marked=False) for name in ("openai", "vllm")] == ["", ""]
+    assert [too_short_reason(profile_named("openai"), tokens) for tokens in (1024, 1200)] == ["", ""]
+    assert "from 1,024 prompt tokens on, and these have 1,023" in too_short_reason(profile_named("openai"), 1023)
 
 
 def test_an_endpoint_without_a_mark_is_refused_before_anything_is_sent() -> None:
