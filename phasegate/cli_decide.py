@@ -42,6 +42,17 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--model", metavar="NAME", help="model to ask for; default: the only one the server has")
     parser.add_argument("--engine", choices=("embedded", "simulator"), default="embedded", help="what to start else")
     parser.add_argument("--engine-config", metavar="SETTINGS", default="", help="of that engine, as 'key=value ...'")
+    parser.add_argument(
+        "--endpoint",
+        choices=("chat", "completions", "messages", "ollama"),
+        default="chat",
+        help="for workloads that name none (default chat; messages is Anthropic's own, ollama Ollama's own)",
+    )
+    parser.add_argument(
+        "--mark-prefix",
+        action="store_true",
+        help="mark the beginnings that a workload shares, for APIs that cache only what a request marks",
+    )
     parser.add_argument("--requests", type=int, metavar="N", help="repetitions; default: what the workload says")
     parser.add_argument("--concurrency", metavar="N", nargs="*", type=int, default=[1, 4], help="users (default 1 4)")
     parser.add_argument("--slo", metavar="SLO", nargs="+", default=(), help="objectives, such as ttft:p95:500ms")
@@ -141,6 +152,10 @@ def _command(args: argparse.Namespace) -> str:
         words.append(f"--engine={args.engine}")
     if args.engine_config:
         words.append(f"--engine-config={args.engine_config}")
+    if args.endpoint != "chat":
+        words.append(f"--endpoint={args.endpoint}")
+    if args.mark_prefix:
+        words.append("--mark-prefix")
     return shlex.join(words)
 
 
@@ -180,6 +195,8 @@ def _opening(args: argparse.Namespace) -> Opening:
         model=args.model,
         engine=args.engine,
         engine_config=args.engine_config,
+        endpoint=args.endpoint,
+        mark_prefix=args.mark_prefix,
         requests=args.requests,
         seed=secrets.randbits(32) if args.seed is None else args.seed,
     )

@@ -188,7 +188,10 @@ def measure_repeats(
     prompt_tokens = shared_tokens + own_tokens
     expected = Expected(endpoint=endpoint, max_tokens=output_tokens, prompt_tokens=prompt_tokens, cold_prompt=False)
     prompts = _repeated_prompts(lab, endpoint, shared_tokens, own_tokens, beginnings, times)
-    requests = [lab.request(prompt, expected, output_tokens) for prompt in prompts]
+    marked = lab.mark_prefix
+    requests = [
+        lab.request(f"{start} {end}", expected, output_tokens, len(start) if marked else 0) for start, end in prompts
+    ]
     result = run_closed(lab.target, requests, max_concurrency=1)
     if result.partial:
         raise KeyboardInterrupt
@@ -198,13 +201,16 @@ def measure_repeats(
     return Repeats(shared_tokens, prompt_tokens, _ttft(early), _ttft(later), *shares)
 
 
-def _repeated_prompts(lab: Lab, endpoint: str, shared: int, own: int, beginnings: int, times: int) -> list[str]:
+def _repeated_prompts(
+    lab: Lab, endpoint: str, shared: int, own: int, beginnings: int, times: int
+) -> list[tuple[str, str]]:
+    """Beginning and end of each prompt."""
     known = lab.calibration(endpoint)
     fixed, fresh = PromptWriter(known, 0, salt="beginnings"), PromptWriter(known, lab.seed, salt="ends")
     starts = [fixed.write(_planned(f"beginning {n}", shared)) for n in range(beginnings)]
     # An end stands behind other words, where each of its own is one token, so the template is not counted twice.
     ends = [fresh.write(_planned(f"end {n}", own + known.overhead)) for n in range(beginnings * times)]
-    return [f"{starts[n % beginnings]} {end}" for n, end in enumerate(ends)]
+    return [(starts[n % beginnings], end) for n, end in enumerate(ends)]
 
 
 def _planned(key: str, tokens: int) -> Planned:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from phasegate.engines.profile import EngineProfile
 
 OPTION = "--perf-mark-prefix"
+"""The suite's option; ``phasegate decide`` has the same without ``perf-``."""
 
 IN_PARTS = ("chat", "messages")
 """Endpoints whose messages may consist of parts; only a part can carry a mark."""

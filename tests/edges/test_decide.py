@@ -61,6 +61,15 @@ def test_wrong_usage_of_decide_is_one_line(words: list[str], said: str, capsys: 
     assert "\n" not in error
 
 
+def test_marks_are_refused_where_the_engine_knows_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, before anything is measured."""
+    words = ["decide", str(write_workload(tmp_path)), "--engine", "simulator", "--mark-prefix"]
+    assert main(words) == 1
+    error = capsys.readouterr().err.strip()
+    assert error.startswith("phasegate decide: --perf-mark-prefix: the profile simulator")
+    assert "\n" not in error
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_example_can_be_used(path: Path) -> None:
     """One cell each, so that several users can ask it."""

@@ -17,6 +17,7 @@ from phasegate.engines.address import target_at
 from phasegate.engines.base import EngineError
 from phasegate.engines.cache_mark import too_short_reason, unmarked_reason
 from phasegate.engines.profile import profile_named
+from phasegate.examination import measure_repeats
 from phasegate.gate.diagnose.from_runs import situation_of
 from phasegate.lab import Lab, MeasurementError
 from phasegate.load.door import Door
@@ -106,6 +107,17 @@ def test_in_a_mix_the_workloads_that_share_are_marked_and_the_others_are_not() -
         for one, (workload, _) in zip(requests, plan, strict=True)
     ]
     assert set(marked) == {(True, "w"), (False, "v")}
+
+
+@pytest.mark.parametrize("mark", [False, True])
+def test_traffic_with_shared_beginnings_finds_them_in_the_cache_where_they_are_marked(mark: bool) -> None:
+    """As ``phasegate decide`` sends it: each beginning three times, with other ends."""
+    with place(mark=mark) as at:
+        told = measure_repeats(at.lab, shared_tokens=64, own_tokens=16, beginnings=2)
+        prompts = ["".join(part["text"] for part in parts_of(body)) for body in at.bodies()]
+    assert (told.early_cached, told.later_cached) == ((0.0, 64 / 80) if mark else (0.0, 0.0))
+    assert {len(prompt.split()) for prompt in prompts} == {80 - TEMPLATE}
+    assert not any("  " in prompt for prompt in prompts)
 
 
 def test_prompts_that_share_nothing_carry_no_mark() -> None:
