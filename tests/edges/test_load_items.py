@@ -12,6 +12,9 @@ SPEED = ("--perf-engine", "simulator", "--perf-engine-config", "speed=20 max_seq
 
 LEVELS = ("--perf-concurrency", "1", "8")
 
+SLOWER = ("--perf-engine-config", "speed=8 max_sequences=2")
+"""Where tokens have to come one by one, so that TPOT is that of the simulator and no request is unfit."""
+
 
 def judged(quick: QuickPytest, *options: str) -> Done:
     """One run of the items of objectives on the simulator at 1 and 8 users."""
@@ -26,11 +29,11 @@ def test_without_an_objective_load_is_measured_and_not_judged(quick: QuickPytest
     assert "batching 1 -> 8: throughput x" in done.output
 
 
+@pytest.mark.alone
 def test_a_broken_objective_fails_the_build_with_phase_and_cause(quick: QuickPytest) -> None:
     """Two places for eight users: most first tokens wait for somebody else's whole answer, many times longer than
     this machine's client can be late."""
-    slower = ("--perf-engine-config", "speed=8 max_sequences=2")
-    done = judged(quick, *slower, "--perf-slo", "ttft:p50:20ms", "tpot:p95:1s")
+    done = judged(quick, *SLOWER, "--perf-slo", "ttft:p50:20ms", "tpot:p95:1s")
     assert done.status == 1, done.output
     said = " ".join(done.output.split())
     assert "SLO_BREACH: ttft (prefill): 8 at a time:" in said
@@ -38,8 +41,9 @@ def test_a_broken_objective_fails_the_build_with_phase_and_cause(quick: QuickPyt
     assert "kept all" in said
 
 
+@pytest.mark.alone
 def test_a_percentile_with_too_few_requests_is_inconclusive_and_says_how_many_it_needs(quick: QuickPytest) -> None:
-    done = judged(quick, "--perf-slo", "tpot:p99:1s", "--perf-load-requests", "10")
+    done = judged(quick, *SLOWER, "--perf-slo", "tpot:p99:1s", "--perf-load-requests", "10")
     assert done.status == 13, done.output
     assert "2 inconclusive" in done.output
     assert "p99 needs 299 requests (--perf-load-requests 299)" in " ".join(done.output.split())

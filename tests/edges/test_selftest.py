@@ -129,6 +129,7 @@ WIDE = Policy(tolerance=dict.fromkeys(PHASES, 0.3), gate="always")
 """Wide enough for a machine that runs other tests at the same time."""
 
 
+@pytest.mark.alone
 def test_the_pass_over_http_measures_and_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     """A prefill three times as slow is found by few sessions over a socket, and the unchanged engine is left alone."""
     for name, value in (("BASELINE_SESSIONS", 5), ("CANDIDATE_SESSIONS", 2), ("REQUESTS", 3)):

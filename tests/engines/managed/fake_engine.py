@@ -1,7 +1,8 @@
 """A program that behaves like an engine's server: ``fake_engine.py PORT MODE [arguments nobody reads]``
 
 It starts a worker of its own, as vLLM does, and prints that worker's number. Modes: ``serves``, ``dies``, ``stubborn``
-(takes no notice of SIGTERM), ``late`` (its model is ready a moment after its door), ``never``.
+(takes no notice of SIGTERM once the number is printed), ``late`` (its model is ready a moment after its door) and
+``never``.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ def main() -> None:
     """Serve until told to stop."""
     port, mode = int(sys.argv[1]), sys.argv[2]
     worker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    if mode == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     print(f"worker {worker.pid}", flush=True)
     if mode == "dies":
         print("loading\nRuntimeError: the weights are not there", file=sys.stderr, flush=True)
         sys.exit(3)
-    if mode == "stubborn":
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     Door.ready_at = time.monotonic() + WAITS.get(mode, 0.0)
     HTTPServer(("127.0.0.1", port), Door).serve_forever()
 
