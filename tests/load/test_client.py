@@ -76,6 +76,7 @@ def test_a_complete_answer_is_recorded_read_by_read(framing: str, early_head: bo
     assert recording.due == recording.sent
 
 
+@pytest.mark.alone
 def test_reads_carry_the_moment_they_reached_this_host() -> None:
     """A read is never before its bytes left the server, and on the median within 5 ms after."""
     recording, server = send_to(steady(20, first=0.02, gap=0.008))

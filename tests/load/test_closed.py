@@ -252,6 +252,7 @@ def test_a_forced_collection_inside_the_window_is_counted() -> None:
     assert result.health.gc_pause_max > 0
 
 
+@pytest.mark.alone
 def test_a_busy_event_loop_is_seen_and_does_not_move_the_stamps() -> None:
     """While the client is blocked for 120 ms, another stream's reads keep the moments they came (case B080)."""
     if not hasattr(os, "sched_getaffinity"):
@@ -273,6 +274,7 @@ def test_a_busy_event_loop_is_seen_and_does_not_move_the_stamps() -> None:
     assert abs(result.recordings[1].reads[0].at - left) < 0.03
 
 
+@pytest.mark.alone
 def test_an_idle_loop_has_little_lag_and_spends_little() -> None:
     """The same figures are small when nothing blocks; the bounds are wide, other work shares this machine."""
     with Loopback(steady(20, first=0.02, gap=0.01)) as server:

@@ -67,7 +67,7 @@ class Repository:
         summary, outputs = self.folder / "GITHUB_STEP_SUMMARY", self.folder / "GITHUB_OUTPUT"
         for path in (summary, outputs):
             path.write_text("", encoding="utf-8")
-        engine = f"--perf-engine simulator --perf-engine-config 'speed=5 {settings}'"
+        engine = f"--perf-engine simulator --perf-engine-config 'speed=2 {settings}'"
         values = {"inputs.suite": "perf_tests/test_regression.py", "inputs.args": engine}
         values.update({f"inputs.{key.replace('_', '-')}": value for key, value in inputs.items()})
         # The update has no suite of its own to choose: it records what the whole suite measures.
@@ -110,6 +110,7 @@ def accepted(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     return repository
 
 
+@pytest.mark.alone
 def test_a_slower_candidate_ends_with_1_and_names_phase_and_lever(accepted: Repository) -> None:
     job = accepted.job(GATE, "Gate", "decode_factor=2")
     assert job.status == 1, job.log
@@ -129,6 +130,7 @@ def test_a_slower_candidate_ends_with_1_and_names_phase_and_lever(accepted: Repo
     assert history[tpot["name"]]["latency"]["value"] == pytest.approx(tpot["value"] * 1e6, rel=1e-4)
 
 
+@pytest.mark.alone
 def test_the_same_build_ends_with_0(accepted: Repository) -> None:
     job = accepted.job(GATE, "Gate")
     assert job.status == 0, job.log
