@@ -37,7 +37,7 @@ from tests.loopback import Loopback
 
 CACHING = ["same prompt again", "same prefix, new suffix"]
 
-SHARED = "input_tokens: 96\nshared_tokens: 64\noutput_tokens: 3\nprefix: shared\nrequests: 2\nwarmups: 1\n"
+SHARED = "input_tokens: 96\nshared_tokens: 64\noutput_tokens: 8\nprefix: shared\nrequests: 2\nwarmups: 1\n"
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def test_a_prompt_that_comes_again_is_marked_whole() -> None:
 def test_in_a_mix_the_workloads_that_share_are_marked_and_the_others_are_not() -> None:
     """As each is by itself."""
     sharing = parse_workload(SHARED, "w.yaml")
-    alone = parse_workload("input_tokens: 64\noutput_tokens: 3\nrequests: 2\n", "v.yaml")
+    alone = parse_workload("input_tokens: 64\noutput_tokens: 8\nrequests: 2\n", "v.yaml")
     with place(mark=True) as at:
         plan = plan_mixed([(sharing, 1.0), (alone, 1.0)], 12, np.random.default_rng(1))
         requests = at.lab.requests_for(plan)
@@ -122,7 +122,7 @@ def test_traffic_with_shared_beginnings_finds_them_in_the_cache_where_they_are_m
 
 def test_prompts_that_share_nothing_carry_no_mark() -> None:
     """Writing into the cache costs, and nobody would read it; their digest is that of any other run."""
-    text = "input_tokens: 64\noutput_tokens: 3\nrequests: 2\nwarmups: 1\n"
+    text = "input_tokens: 64\noutput_tokens: 8\nrequests: 2\nwarmups: 1\n"
     (plain, _), (marked, bodies) = sent(mark=False, text=text), sent(mark=True, text=text)
     assert all(isinstance(body["messages"][0]["content"], str) for body in bodies)
     assert digests(plain) == digests(marked)
