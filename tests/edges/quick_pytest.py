@@ -7,6 +7,7 @@ as ``python -m pytest`` does, with its own arguments, environment and folder, an
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -80,6 +81,8 @@ def drive() -> None:
     """Read orders, fork for each, answer with its exit status."""
     for name in PRELOADED:
         importlib.import_module(name)
+    # A run collects garbage several times, pytest's own end included; what was loaded here need not be searched anew.
+    gc.freeze()
     for line in sys.stdin:
         order = json.loads(line)
         child = os.fork()
