@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from benchmarks._engine_recipes import Recipe
 from benchmarks._page import row, write_page
 from phasegate import __version__
@@ -24,8 +26,11 @@ CPU. The figures compare phases within an engine; they do not rank engines, whic
 were made for other hardware.
 
 What could not be run here (TGI, TensorRT-LLM, hosted APIs) is *replayed*: the suite is tested against servers that play
-their documented streams back byte for byte; see [reference/engines.md](reference/engines.md).
+their documented streams back byte for byte; these rows stand at the [end](#replayed).
 """
+
+STREAMS = Path(__file__).parents[1] / "tests" / "engines" / "replay" / "streams.yaml"
+"""Every replayed stream with its source, and what must be read out of it; ``tests/engines/replay`` plays them."""
 
 
 def write_engines_page(path: Path, results: Mapping[str, Facts], recipes: Mapping[str, Recipe]) -> None:
@@ -39,6 +44,7 @@ def engines_page(results: Mapping[str, Facts], recipes: Mapping[str, Recipe]) ->
     parts = [HEAD, _missing(results, recipes), _installed(measured, recipes), _figures(measured), _clocks(measured)]
     parts.append(_laws(measured))
     parts += [_details(name, facts) for name, facts in measured.items()]
+    parts.append(_replayed())
     return "\n".join(part for part in parts if part)
 
 
@@ -183,6 +189,23 @@ def _details(name: str, facts: Facts) -> str:
     lines += [f"* **{law['outcome']}** {law['law']}: {law['reason']}" for law in facts["laws"]]
     lines += [f"* **INVALID_RUN** {reason}" for reason in facts["invalid"]]
     lines += [f"* {_informing(text)}" for text in facts.get("informing", [])]
+    return "\n".join([*lines, ""])
+
+
+def _replayed() -> str:
+    """The engines that were not run, a row for each stream that the tests play back."""
+    lines = [
+        "## Replayed\n",
+        "Not run, and so without figures: the tests in `tests/engines/replay` play these streams back over a socket, "
+        "block by block, and check every token's moment, the counts, the reason to end and the errors that are read out of "
+        "them. The texts are this project's own; the shape is the documented one.\n",
+        row(["engine", "stream", "endpoint", "proof", "bytes", "source"]),
+        row(["---", "---", "---", "---", "---", "---"]),
+    ]
+    for name, one in yaml.safe_load(STREAMS.read_text(encoding="utf-8")).items():
+        lines.append(
+            row([one["profile"], name, one.get("endpoint", "chat"), "replayed", one["how"], f"<{one['source']}>"])
+        )
     return "\n".join([*lines, ""])
 
 
