@@ -85,6 +85,33 @@ class ServerCounts:
         count = self.observed.get(word, requests)
         return self.grown[word] / count if word in self.grown and count else None
 
+    def mean_waiting(self, seconds: float) -> float | None:
+        """Requests that waited at one moment, on average over a span of so many seconds.
+
+        Little's law: what arrives, times how long each waits, is how many wait; so it is the sum of all waiting over
+        the length of the span, and no page need be read inside it. Exact where the server was idle at both ends of
+        the span. None where the server tells no waiting, where that was reset, and for a span of no length.
+        """
+        return _per_second(self.grown.get("queue"), seconds)
+
+    def mean_running(self, seconds: float) -> float | None:
+        """Requests that were computed at one moment, on average over a span of so many seconds.
+
+        As `mean_waiting`, from the sum of all computing: told as such, or as prefill and decode, or as everything less
+        the waiting; None where the server tells none of these.
+        """
+        return _per_second(self._computing(), seconds)
+
+    def _computing(self) -> float | None:
+        """Seconds of computing, summed over requests."""
+        if "inference" in self.grown:
+            return self.grown["inference"]
+        if "prefill" in self.grown and "decode" in self.grown:
+            return self.grown["prefill"] + self.grown["decode"]
+        if "total" in self.grown and "queue" in self.grown:
+            return max(0.0, self.grown["total"] - self.grown["queue"])
+        return None
+
     def share(self, part: str, whole: str) -> float | None:
         """One count as a fraction of another; None where either is unknown or the whole is 0."""
         return self.grown[part] / self.grown[whole] if part in self.grown and self.grown.get(whole) else None
@@ -129,6 +156,10 @@ class ServerCounts:
             "gauges": dict(self.gauges),
             "reset": list(self.reset),
         }
+
+
+def _per_second(total: float | None, seconds: float) -> float | None:
+    return total / seconds if total is not None and seconds > 0 else None
 
 
 def counted_between(before: Mapping[str, Reading], after: Mapping[str, Reading]) -> ServerCounts:

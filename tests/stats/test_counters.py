@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -88,6 +89,45 @@ def test_streams_in_a_step_are_counted_or_else_tokens_less_accepted_drafts() -> 
 def test_streams_in_a_step_are_not_made_up(counts: ServerCounts) -> None:
     """Not told, no step, or a count that fell in between: restarted servers have no figure."""
     assert counts.streams_per_step is None
+
+
+def test_who_waits_and_who_runs_at_a_moment_follows_from_the_sums_of_their_times() -> None:
+    """Eight requests in 10 s that waited 5 s and ran 2.5 s each: four wait and two run at any moment."""
+    waiting = {"queue": 40.0}
+    assert ServerCounts(waiting).mean_waiting(10) == 4.0
+    for computing in ({"inference": 20.0, "total": 99.0}, {"prefill": 5.0, "decode": 15.0}, {"total": 60.0}):
+        assert ServerCounts({**waiting, **computing}).mean_running(10) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("counts", "seconds"),
+    [
+        (ServerCounts({"requests": 8}), 10.0),
+        (ServerCounts({"prefill": 5.0, "total": 60.0}), 10.0),
+        (ServerCounts({"total": 60.0}, reset=("queue",)), 10.0),
+        (ServerCounts({"queue": 40.0, "inference": 20.0}), 0.0),
+    ],
+)
+def test_who_waits_and_who_runs_is_not_made_up(counts: ServerCounts, seconds: float) -> None:
+    """Not told, told in part, a counter that fell in between, or a span of no length."""
+    assert counts.mean_waiting(seconds) is None
+    assert counts.mean_running(seconds) is None
+
+
+@given(st.lists(st.tuples(st.floats(0, 50), st.floats(0.1, 5), st.floats(0.1, 5)), min_size=1, max_size=12))
+def test_the_mean_number_is_that_of_looking_at_every_moment(requests: list[tuple[float, float, float]]) -> None:
+    """Requests as (arrival, waiting, computing): adding up who is there, moment by moment, gives the same mean."""
+    marks = sorted({0.0, *(edge for at, wait, work in requests for edge in (at, at + wait, at + wait + work))})
+    span = marks[-1]
+    spans = list(itertools.pairwise(marks))
+    waiting = sum((b - a) * sum(at <= a and b <= at + wait for at, wait, _ in requests) for a, b in spans) / span
+    running = (
+        sum((b - a) * sum(at + wait <= a and b <= at + wait + work for at, wait, work in requests) for a, b in spans)
+        / span
+    )
+    counts = ServerCounts({"queue": sum(one[1] for one in requests), "inference": sum(one[2] for one in requests)})
+    assert counts.mean_waiting(span) == pytest.approx(waiting, rel=1e-6, abs=1e-9)
+    assert counts.mean_running(span) == pytest.approx(running, rel=1e-6, abs=1e-9)
 
 
 def test_spans_add_up_and_a_reset_in_one_spoils_the_sum() -> None:
