@@ -197,8 +197,8 @@ def _replayed() -> str:
     lines = [
         "## Replayed\n",
         "Not run, and so without figures: the tests in `tests/engines/replay` play these streams back over a socket, "
-        "block by block, and check every token's moment, the counts, the reason to end and the errors that are read out of "
-        "them. The texts are this project's own; the shape is the documented one.\n",
+        "block by block, and check every token's moment, the counts, the reason to end and the errors that are read "
+        "out of them. The texts are this project's own; the shape is the documented one.\n",
         row(["engine", "stream", "endpoint", "proof", "bytes", "source"]),
         row(["---", "---", "---", "---", "---", "---"]),
     ]
