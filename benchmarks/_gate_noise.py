@@ -35,6 +35,8 @@ class Noise:
         request_neighbour: correlation of neighbouring requests.
         slow_requests: share of requests that are 1.5 to 3 times slower.
         bad_sessions: share of bad sessions.
+        candidate_scatter: how many times more the candidate's sessions deviate than the baseline's, by what host and
+            session do to it; a sentinel, requests and bad sessions stay as they are.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Noise:
     request_neighbour: float = 0.2
     slow_requests: float = 0.01
     bad_sessions: float = 0.02
+    candidate_scatter: float = 1.0
 
 
 SERVER = Noise("server", host=(0.010, 0.008), own=(0.008, 0.004), request=(0.030, 0.023))
@@ -81,13 +84,15 @@ def autoregressive(rng: np.random.Generator, shape: tuple[int, ...], r: float, a
     return np.moveaxis(values, 0, axis)
 
 
-def draw_sessions(rng: np.random.Generator, noise: Noise, sessions: int, requests: int) -> Drawn:
-    """Sessions of an unchanged server, in time order."""
+def draw_sessions(rng: np.random.Generator, noise: Noise, baseline: int, candidate: int, requests: int) -> Drawn:
+    """Sessions of an unchanged server, in time order: those of the baseline, then those of the candidate."""
+    sessions = baseline + candidate
     metric = np.tile([0, 1], WORKLOADS)
     bad = rng.random(sessions) < noise.bad_sessions
     host = autoregressive(rng, (sessions, 2), noise.neighbour, 0) * noise.host
     own = autoregressive(rng, (sessions, COMPARISONS), noise.neighbour, 0) * np.array(noise.own)[metric]
-    level = np.log(LEVELS)[metric] + host[:, metric] + own + _hits(rng, bad, COMPARISONS)
+    scatter = np.repeat([1.0, noise.candidate_scatter], [baseline, candidate])[:, None]
+    level = np.log(LEVELS)[metric] + scatter * (host[:, metric] + own) + _hits(rng, bad, COMPARISONS)
     # The reference runs a workload of its own, with noise of its own.
     reference = autoregressive(rng, (sessions, 2), noise.neighbour, 0) * np.array(noise.own)
     seen = np.log(LEVELS) + host + reference + _hits(rng, bad, 2)
@@ -108,12 +113,12 @@ def draw_blocks(rng: np.random.Generator, noise: Noise, blocks: int, requests: i
     host = autoregressive(rng, (blocks, 2), noise.neighbour, 0) * noise.host
     sides = []
     slowed = rng.integers(0, 4, blocks)
-    for side in range(2):
+    for side, scatter in enumerate((1.0, noise.candidate_scatter)):
         visits = []
         for visit in range(2):
             own = rng.standard_normal((blocks, COMPARISONS)) * np.array(noise.own)[metric] / 2
             hit = _hits(rng, bad & (slowed == 2 * side + visit), COMPARISONS)
-            level = np.log(LEVELS)[metric] + host[:, metric] + own + hit
+            level = np.log(LEVELS)[metric] + scatter * (host[:, metric] + own) + hit
             visits.append(_requests(rng, noise, level, metric, requests // 2))
         sides.append(np.concatenate(visits, axis=2))
     return sides[0], sides[1]

@@ -34,6 +34,9 @@ REQUESTS = 100
 BLOCK_REQUESTS = 50
 """Requests of a block to each side of one workload."""
 
+MOST_CANDIDATES = 8
+"""Candidate sessions of `scenarios_by_sessions`, at most."""
+
 TTFT, TPOT = 0, 1
 """The comparisons that are slowed, by position."""
 
@@ -128,7 +131,7 @@ def outcome(rows: Sequence[ComparedRow]) -> Outcome:
 
 def judge_with_sentinel(rng: np.random.Generator, noise: Noise, tallies: Sequence[Tally]) -> None:
     """8 baseline sessions and a sentinel, 3 candidate sessions; the other rules judge the first of them."""
-    drawn = draw_sessions(rng, noise, 8 + 3, REQUESTS)
+    drawn = draw_sessions(rng, noise, 8, 3, REQUESTS)
     baseline = np.median(drawn.requests[:8], axis=2)
     ours, *others = tallies
     for change in CHANGES:
@@ -143,7 +146,7 @@ def judge_with_sentinel(rng: np.random.Generator, noise: Noise, tallies: Sequenc
 
 def judge_in_sequence(rng: np.random.Generator, noise: Noise, tallies: Sequence[Tally]) -> None:
     """20 baseline sessions, no sentinel; 2 candidate sessions, and 3 more where needed."""
-    drawn = draw_sessions(rng, noise, 20 + 5, REQUESTS)
+    drawn = draw_sessions(rng, noise, 20, 5, REQUESTS)
     baseline = np.median(drawn.requests[:20], axis=2)
     settings = CompareSettings(planned_candidate=5)
     (ours,) = tallies
@@ -177,6 +180,22 @@ def judge_paired(rng: np.random.Generator, noise: Noise, tallies: Sequence[Tally
         ours.add(change, *outcome([one.row for one in compare_paired(comparisons).rows]))
 
 
+def judge_by_sessions(baseline: int, *, sentinel: bool) -> Judge:
+    """So many baseline sessions against the first 2, 3, ... 8 of one row of candidate sessions, a tally for each."""
+
+    def judge(rng: np.random.Generator, noise: Noise, tallies: Sequence[Tally]) -> None:
+        drawn = draw_sessions(rng, noise, baseline, MOST_CANDIDATES, REQUESTS)
+        before = np.median(drawn.requests[:baseline], axis=2)
+        for change in CHANGES:
+            medians = np.median(change.apply(drawn.requests[baseline:]), axis=2)
+            for count, tally in enumerate(tallies, start=2):
+                reference = drawn.sentinel[:baseline], drawn.sentinel[baseline : baseline + count]
+                result = compare_stored(stored(before, list(medians[:count].T), reference if sentinel else None))
+                tally.add(change, *outcome(result.rows))
+
+    return judge
+
+
 Judge = Callable[[np.random.Generator, Noise, Sequence[Tally]], None]
 
 
@@ -190,10 +209,19 @@ def scenarios() -> list[tuple[Judge, list[Tally]]]:
     ]
 
 
-def simulate(builds: int, seed: int, noise: Noise = SERVER) -> list[Tally]:
-    """Run all scenarios; the same seed gives the same figures."""
+def scenarios_by_sessions() -> list[tuple[Judge, list[Tally]]]:
+    """Stored sessions with every number of candidate sessions from 2 on."""
+    counts = [f"{count} sessions" for count in range(2, MOST_CANDIDATES + 1)]
+    return [
+        (judge_by_sessions(8, sentinel=True), [Tally("phasegate", "8 sessions + sentinel", one) for one in counts]),
+        (judge_by_sessions(20, sentinel=False), [Tally("phasegate", "20 sessions", one) for one in counts]),
+    ]
+
+
+def simulate(builds: int, seed: int, noise: Noise = SERVER, *, by_sessions: bool = False) -> list[Tally]:
+    """Run all scenarios, or those of `scenarios_by_sessions`; the same seed gives the same figures."""
     tallies: list[Tally] = []
-    for number, (judge, group) in enumerate(scenarios()):
+    for number, (judge, group) in enumerate(scenarios_by_sessions() if by_sessions else scenarios()):
         for build in range(builds):
             judge(np.random.default_rng([seed, number, build]), noise, group)
         tallies += group
@@ -238,16 +266,22 @@ def main() -> None:
     parser.add_argument("--builds", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--noise", choices=sorted(PROFILES), default=SERVER.name)
+    parser.add_argument(
+        "--candidate-scatter", type=float, default=1.0, help="times that candidate sessions deviate more than baselines"
+    )
+    parser.add_argument(
+        "--by-sessions", action="store_true", help="2 to 8 candidate sessions instead of the page's rows"
+    )
     chosen = parser.parse_args()
-    noise = PROFILES[chosen.noise]
+    noise = replace(PROFILES[chosen.noise], candidate_scatter=chosen.candidate_scatter)
     began = time.process_time()
-    tallies = simulate(chosen.builds, chosen.seed, noise)
+    tallies = simulate(chosen.builds, chosen.seed, noise, by_sessions=chosen.by_sessions)
     print(f"{chosen.builds} builds of {COMPARISONS} comparisons a row, seed {chosen.seed}, noise: {noise}\n")
     print("\n".join(table(tallies)))
-    sequence = next(one for one in tallies if one.sessions)
-    per_comparison = sequence.sessions / (sequence.builds * COMPARISONS)
-    print(f"\ncandidate sessions per unchanged comparison in sequence: {per_comparison:.2f}")
-    print(f"CPU: {time.process_time() - began:.0f} s")
+    for sequence in (one for one in tallies if one.sessions):
+        per_comparison = sequence.sessions / (sequence.builds * COMPARISONS)
+        print(f"\ncandidate sessions per unchanged comparison in sequence: {per_comparison:.2f}")
+    print(f"\nCPU: {time.process_time() - began:.0f} s")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from phasegate.gate.levels import Key, Side
 from phasegate.session import Measurement, Session
 from phasegate.stats.autocorrelation import LEAST_CORRELATION
-from phasegate.stats.compare_evidence import DEVIATION_FLOOR
+from phasegate.stats.compare_noise import DEVIATION_FLOOR
 from phasegate.stats.winsor import winsorised
 
 BAD_SESSIONS = 0.02

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasegate.stats.autocorrelation import LEAST_CORRELATION, shared_correlation
-from phasegate.stats.compare_evidence import (
+from phasegate.stats.compare_noise import (
     ASSUMED_DEVIATION,
     ASSUMED_DF,
     DEVIATION_FLOOR,
     Noise,
     own_variance,
-    shared_unrest,
+    shown_together,
 )
 from phasegate.stats.compare_row import Weighed, judged_rows, weigh_one, weighed_in_groups
 from phasegate.stats.compare_types import (
@@ -95,9 +95,9 @@ def _weigh_group(members: Sequence[StoredComparison], settings: CompareSettings)
     known = [(variance, df) for variance, df in own if df > 0.0]
     prior = fit_prior([variance for variance, _ in known], [df for _, df in known])
     noises = [_noise(variance, df, prior, correlation) for variance, df in own]
-    unrest = shared_unrest(noises, [one.adjusted.candidate for one in prepared])
+    shown = shown_together(noises, [one.adjusted.candidate for one in prepared])
     return [
-        weigh_one(one.comparison, one.adjusted, noise, settings, unrest)
+        weigh_one(one.comparison, one.adjusted, noise, settings, shown)
         for one, noise in zip(prepared, noises, strict=True)
     ]
 

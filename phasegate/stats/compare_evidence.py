@@ -1,24 +1,22 @@
 """The numbers of one comparison: a moderated t-test on session logs that no single session can decide.
 
 d  = mean(candidate) - mean(baseline)           logs, far values pulled in, positive for worse
-SE = s sqrt(g(m,r)/m + g(k,r)/k)                s moderated, g for neighbouring sessions that resemble each other
+SE = s sqrt(u g(m,r)/m + g(k,r)/k)              s moderated, u the candidate's unrest (`compare_noise`), g for
+                                                neighbouring sessions that resemble each other
 p  = max(p of all, p without the worst candidate session / 5)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtrc, ndtri
+from scipy.special import ndtri
 
-from phasegate.stats.autocorrelation import degrees_of_freedom, unbiased, variance_factor
-from phasegate.stats.moderated import LEAST_COMPARISONS
+from phasegate.stats.compare_noise import UNREST_ALPHA, Noise, error_df, spread_factor
 from phasegate.stats.power import critical_t, detectable_shift, upper_tail
 from phasegate.stats.winsor import winsorised
 
@@ -26,40 +24,6 @@ Logs = NDArray[np.float64]
 
 LEFT_OUT_GAIN = 5.0
 """How much weaker the evidence without the worst session may be: it rests on fewer sessions, the best of them."""
-
-DEVIATION_FLOOR = 1e-3
-"""Least standard deviation of a session's log: no clock and no engine repeats itself to better than 0.1 %."""
-
-UNREST_ALPHA = 0.001
-"""p below which candidate sessions are held to vary more than the baseline's."""
-
-SHARED_UNREST_ALPHA = 0.01
-"""The same for all comparisons of a metric together: believed sooner, since being wrong only costs some power."""
-
-ASSUMED_DEVIATION = 0.05
-"""Standard deviation assumed where a baseline of one session leaves it unknown: a noisy shared host."""
-
-ASSUMED_DF = 4.0
-"""Degrees of freedom of that assumption: as good as five sessions would have shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """What is known of how much sessions vary.
-
-    Attributes:
-        deviation: standard deviation of one session's log.
-        df: its degrees of freedom.
-        correlation: of neighbouring sessions.
-        unrest: variance of candidate sessions in units of that of baseline sessions; 1 unless proven larger.
-        assumed: whether no data stand behind it.
-    """
-
-    deviation: float
-    df: float
-    correlation: float
-    unrest: float = 1.0
-    assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,68 +54,6 @@ class Evidence:
     disagree: bool
 
 
-def own_variance(logs: Logs, correlation: float) -> tuple[float, float]:
-    """The variance of single sessions (or blocks) and its degrees of freedom; (0, 0) of fewer than two."""
-    k = logs.size
-    if k < 2:
-        return 0.0, 0.0
-    pulled, _ = winsorised(logs)
-    variance = unbiased(float(pulled.var(ddof=1)), k, correlation)
-    return max(variance, DEVIATION_FLOOR**2), degrees_of_freedom(k, correlation)
-
-
-def with_unrest(noise: Noise, candidate: Logs, shared: float = 1.0) -> Noise:
-    """The noise, with the candidate's own variance where that is proven larger than the baseline's.
-
-    A candidate that varies more than its baseline is a finding of its own, but the mean of its sessions is then less
-    sure than the baseline's variance says, and that must not read as slower. ``shared`` is the least that all
-    comparisons of the metric show together.
-    """
-    if candidate.size < 2 or noise.assumed:
-        return noise
-    ratio, df = _unrest_ratio(noise, candidate)
-    proven = candidate.size > 2 and float(fdtrc(df, noise.df, ratio)) < UNREST_ALPHA
-    return replace(noise, unrest=max(shared, ratio) if proven else shared)
-
-
-def shared_unrest(noises: Sequence[Noise], candidates: Sequence[Logs]) -> float:
-    """How many times more candidate sessions vary than baseline sessions, over all comparisons of a metric; 1 unless
-    that is likely.
-
-    One comparison has too few candidate sessions to prove even a fourfold variance; a noisy host raises that of all.
-    """
-    found = [
-        (*_unrest_ratio(noise, one), noise.df)
-        for noise, one in zip(noises, candidates, strict=True)
-        if one.size > 1 and not noise.assumed
-    ]
-    if len(found) < LEAST_COMPARISONS:
-        return 1.0
-    weight = math.fsum(df for _, df, _ in found)
-    ratio = math.fsum(ratio * df for ratio, df, _ in found) / weight
-    # All comparisons share their sessions: however many there are, they count as two.
-    df = 2.0 * weight / len(found)
-    likely = float(fdtrc(df, fmean(one for _, _, one in found), ratio)) < SHARED_UNREST_ALPHA
-    return max(1.0, ratio) if likely else 1.0
-
-
-def _unrest_ratio(noise: Noise, candidate: Logs) -> tuple[float, float]:
-    """Variance of two or more candidate sessions in units of the baseline's, and its degrees of freedom."""
-    pulled, _ = winsorised(candidate, noise.deviation)
-    variance = unbiased(float(pulled.var(ddof=1)), candidate.size, noise.correlation)
-    return variance / noise.deviation**2, degrees_of_freedom(candidate.size, noise.correlation)
-
-
-def spread_factor(k: int, m: int, noise: Noise, leverage: float = 0.0) -> float:
-    """Standard error of the difference of m candidate and k baseline sessions, in deviations of one.
-
-    k = 0 is the paired case: m blocks that hold both sides, compared with zero.
-    """
-    r = noise.correlation
-    before = variance_factor(k, r) / k if k else 0.0
-    return math.sqrt(noise.unrest * variance_factor(m, r) / m + before + leverage)
-
-
 def weigh(baseline: Logs, candidate: Logs, noise: Noise, *, leverage: float, confidence: float) -> Evidence:
     """The evidence of a comparison.
 
@@ -163,20 +65,21 @@ def weigh(baseline: Logs, candidate: Logs, noise: Noise, *, leverage: float, con
     before = float(winsorised(baseline)[0].mean()) if k else 0.0
     pulled, far = winsorised(candidate, noise.deviation)
     d = float(pulled.mean()) - before
-    error = noise.deviation * spread_factor(k, m, noise, leverage)
-    half = critical_t((1.0 - confidence) / 2.0, noise.df) * error
+    error, df = noise.deviation * spread_factor(k, m, noise, leverage), error_df(k, m, noise, leverage)
+    half = critical_t((1.0 - confidence) / 2.0, df) * error
     raw = float(candidate.mean()) - before
-    p_worse, p_better = upper_tail(d / error, noise.df), upper_tail(-d / error, noise.df)
+    p_worse, p_better = upper_tail(d / error, df), upper_tail(-d / error, df)
     if m > 1:
         fewer = noise.deviation * spread_factor(k, m - 1, noise, leverage)
+        left = error_df(k, m - 1, noise, leverage, shown_by=m)
         ordered = np.sort(pulled)
         without_worst = float(ordered[:-1].mean()) - before
         without_best = float(ordered[1:].mean()) - before
-        p_worse = max(p_worse, min(1.0, upper_tail(without_worst / fewer, noise.df) / LEFT_OUT_GAIN))
-        p_better = max(p_better, min(1.0, upper_tail(-without_best / fewer, noise.df) / LEFT_OUT_GAIN))
+        p_worse = max(p_worse, min(1.0, upper_tail(without_worst / fewer, left) / LEFT_OUT_GAIN))
+        p_better = max(p_better, min(1.0, upper_tail(-without_best / fewer, left) / LEFT_OUT_GAIN))
     return Evidence(
         d, error, d - half, d + half, p_worse, p_better,
-        raw, upper_tail(raw / error, noise.df), far,
+        raw, upper_tail(raw / error, df), far,
         float(candidate.min()) - before, float(candidate.max()) - before, contradict(candidate, noise),
     )  # fmt: skip
 
@@ -191,8 +94,8 @@ def contradict(candidate: Logs, noise: Noise) -> bool:
         return False
     ordered = np.sort(candidate)
     apart = float(np.diff(ordered).min())
-    limit = critical_t(UNREST_ALPHA / 2.0, noise.df) * noise.deviation * math.sqrt(2.0 * max(1.0, noise.unrest))
-    return apart > limit
+    # By the baseline's noise alone: what they add to it is in question here.
+    return apart > critical_t(UNREST_ALPHA / 2.0, noise.df) * noise.deviation * math.sqrt(2.0)
 
 
 def detectable(
@@ -204,13 +107,15 @@ def detectable(
     two or three candidate sessions that is mostly the second. It must also measure at least ``material``, a log: the
     least change that counts, whatever its p.
     """
-    df = round(noise.df, 3)
-    needed = detectable_shift(alpha, df, power) * spread_factor(k, m, noise, leverage)
+    factor, limit_df = spread_factor(k, m, noise, leverage), round(error_df(k, m, noise, leverage), 3)
+    df = max(round(noise.df, 3), limit_df)
+    needed = detectable_shift(alpha, df, power, limit_df) * factor
     weaker = LEFT_OUT_GAIN * alpha
     if m > 1 and weaker < 1.0:
-        fewer = detectable_shift(weaker, df, power) * spread_factor(k, m - 1, noise, leverage)
+        limit_df = round(error_df(k, m - 1, noise, leverage, shown_by=m), 3)
+        fewer = detectable_shift(weaker, df, power, limit_df) * spread_factor(k, m - 1, noise, leverage)
         needed = max(needed, fewer + math.sqrt(noise.unrest) * lost_without_worst(m))
-    counting = material + critical_t(1.0 - power, df) * spread_factor(k, m, noise, leverage) * noise.deviation
+    counting = material + critical_t(1.0 - power, df) * factor * noise.deviation
     return fraction(max(needed * noise.deviation, counting))
 
 

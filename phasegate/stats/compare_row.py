@@ -14,8 +14,8 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from phasegate.stats import compare_evidence as evidence_of
-from phasegate.stats.compare_evidence import Evidence, Noise, detectable, fraction
+from phasegate.stats.compare_evidence import Evidence, detectable, fraction, weigh
+from phasegate.stats.compare_noise import DEVIATION_FLOOR, NOTHING_SHOWN, Noise, Shown, error_df, with_unrest
 from phasegate.stats.compare_types import ComparedRow, CompareSettings, Decision, StoredComparison
 from phasegate.stats.compare_words import change, needed, percent, signed
 from phasegate.stats.multiplicity import benjamini_yekutieli, harmonic, holm
@@ -65,9 +65,9 @@ class Weighed:
 
 
 def weigh_one(
-    one: StoredComparison, adjusted: Adjusted, noise: Noise, settings: CompareSettings, unrest: float = 1.0
+    one: StoredComparison, adjusted: Adjusted, noise: Noise, settings: CompareSettings, shown: Shown = NOTHING_SHOWN
 ) -> Weighed:
-    """Weigh one comparison whose noise is known; ``unrest`` is what all comparisons of its metric show together."""
+    """Weigh one comparison whose noise is known; ``shown`` is what all comparisons of its metric show together."""
     k, m = adjusted.baseline.size, adjusted.candidate.size
     moved = host_shift(
         np.log(np.asarray(one.baseline_sentinel, dtype=np.float64)),
@@ -76,8 +76,8 @@ def weigh_one(
     )
     if k == 0 or m == 0:
         return Weighed(one, noise, None, host_moved=moved)
-    noise = evidence_of.with_unrest(noise, adjusted.candidate, unrest)
-    evidence = evidence_of.weigh(
+    noise = with_unrest(noise, adjusted.candidate, shown)
+    evidence = weigh(
         adjusted.baseline, adjusted.candidate, noise, leverage=adjusted.leverage, confidence=settings.confidence
     )
     return Weighed(one, noise, evidence, adjusted.leverage, moved)
@@ -151,7 +151,8 @@ class _Judge:
         base = self._plain(evidence)
         row = replace(
             base, decision=decision, p=evidence.p_worse, p_improved=evidence.p_better, mde=mde,
-            df=self.weighed.noise.df, deviation=self.weighed.noise.deviation, warnings=self._warnings(evidence),
+            df=error_df(k, m, self.weighed.noise, self.weighed.leverage), deviation=self.weighed.noise.deviation,
+            warnings=self._warnings(evidence),
         )  # fmt: skip
         open_end = decision is Decision.UNDECIDED and self.weighed.host_moved is None
         sessions, more_baseline = self._needs(mde) if open_end else (None, None)
@@ -217,7 +218,8 @@ class _Judge:
             return Decision.UNDECIDED, f"the frozen reference itself moved by {moved}, so the host changed"
         if m < self.settings.least_candidate:
             return Decision.UNDECIDED, f"{m} {self.weighed.unit} alone may be a bad one"
-        if evidence.disagree and (falls_worse or falls_better) and not self._all_large(evidence, falls_worse):
+        open_end = falls_worse or falls_better or mde > one.tolerance
+        if evidence.disagree and open_end and not self._all_large(evidence, evidence.d > 0.0):
             return Decision.UNDECIDED, f"its {self.weighed.unit}s contradict each other, {self._from_to(evidence)}"
         if falls_worse and self._large(evidence.d):
             noise = f"p = {evidence.p_worse:.2g} of {self.level:.2g} allowed"
@@ -272,11 +274,11 @@ class _Judge:
         if evidence.far and self._far_matters():
             m = len(self.weighed.comparison.candidate)
             found.append(f"{evidence.far} of {m} {self.weighed.unit}s stand far off and were pulled in; look at them")
-        if self.weighed.noise.unrest > 1.0:
+        if self.weighed.noise.restless:
             times = f"{math.sqrt(self.weighed.noise.unrest):.1f} times as much as the baseline's"
             found.append(f"the candidate's sessions vary {times}; look for what makes it unsteady")
-        if self.weighed.noise.deviation <= evidence_of.DEVIATION_FLOOR:
-            floor = percent(evidence_of.DEVIATION_FLOOR)
+        if self.weighed.noise.deviation <= DEVIATION_FLOOR:
+            floor = percent(DEVIATION_FLOOR)
             found.append(f"the measured values are all but equal; a noise of {floor} is assumed")
         return tuple(found)
 
@@ -291,10 +293,13 @@ class _Judge:
         tolerance, least = self.weighed.comparison.tolerance, self.settings.least_candidate
         if k < 2 and not self.weighed.paired:
             return None, RECOMMENDED_BASELINE - k
-        for more in range(max(1, least - m), MOST_SEARCHED):
-            if mde <= tolerance or self._detectable(k, m + more) <= tolerance:
-                return more, None
-        return None, None if self.weighed.paired else self._baseline_needed(k, max(m, 5))
+        fewest = max(1, least - m)
+        if mde <= tolerance:
+            return fewest, None
+        more = _fewest(fewest, lambda count: self._detectable(k, m + count) <= tolerance)
+        if more is not None or self.weighed.paired:
+            return more, None
+        return None, self._baseline_needed(k, max(m, 5))
 
     def _detectable(self, k: int, m: int) -> float:
         """Detectable worsening with so many sessions; more blocks bring degrees of freedom with them."""
@@ -306,12 +311,24 @@ class _Judge:
     def _baseline_needed(self, k: int, m: int) -> int | None:
         """Baseline sessions that bring the detectable worsening within the tolerance; their df come with them."""
         noise = self.weighed.noise
-        for more in range(1, MOST_SEARCHED):
+
+        def enough(more: int) -> bool:
             longer = replace(noise, df=noise.df + more)
             mde = detectable(k + more, m, longer, self.level, self.settings.power, material=self._material)
-            if mde <= self.weighed.comparison.tolerance:
-                return more
+            return mde <= self.weighed.comparison.tolerance
+
+        return _fewest(1, enough)
+
+
+def _fewest(least: int, enough: Callable[[int], bool]) -> int | None:
+    """The fewest sessions from ``least`` on that are enough, as every larger number then is; None beyond any use."""
+    if not enough(MOST_SEARCHED):
         return None
+    low, high = least, MOST_SEARCHED
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+    return low
 
 
 def _known(ratio: float | None) -> float:

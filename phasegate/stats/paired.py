@@ -15,14 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasegate.stats.autocorrelation import shared_correlation
-from phasegate.stats.compare_evidence import (
-    ASSUMED_DEVIATION,
-    ASSUMED_DF,
-    DEVIATION_FLOOR,
-    Noise,
-    own_variance,
-    weigh,
-)
+from phasegate.stats.compare_evidence import weigh
+from phasegate.stats.compare_noise import ASSUMED_DEVIATION, ASSUMED_DF, DEVIATION_FLOOR, Noise, own_variance
 from phasegate.stats.compare_row import Weighed, judged_rows, weighed_in_groups
 from phasegate.stats.compare_types import (
     ComparedRow,

@@ -28,10 +28,15 @@ def critical_t(alpha: float, df: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def detectable_shift(alpha: float, df: float, power: float = POWER) -> float:
+def detectable_shift(alpha: float, df: float, power: float = POWER, limit_df: float | None = None) -> float:
     """Effect, in standard errors, that a one-sided t-test at ``alpha`` finds with chance ``power``; inf where that is
-    beyond any use."""
-    limit = critical_t(alpha, df)
+    beyond any use.
+
+    Args:
+        df: degrees of freedom with which the standard error is known.
+        limit_df: those by which the test sets its limit, where fewer.
+    """
+    limit = critical_t(alpha, df if limit_df is None else limit_df)
 
     def missing(shift: float) -> float:
         return float(nctdtr(df, shift, limit)) - (1.0 - power)

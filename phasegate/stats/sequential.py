@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from phasegate.stats.compare_evidence import Noise, detectable
+from phasegate.stats.compare_evidence import detectable
+from phasegate.stats.compare_noise import Noise
 from phasegate.stats.compare_types import ComparedRow, Decision, StoredComparison
 
 FUTILE = 0.2
