@@ -17,12 +17,12 @@ PAGE = ROOT / "docs" / "howto" / "extend.md"
 CHAT = "input_tokens: 64\noutput_tokens: 8\nrequests: 2\nwarmups: 0\n"
 
 SERVER = """import os, sys
-words = ["-m", "phasegate.engines.simulator", "--config", '{"speed": 20}', "--port", sys.argv[1]]
+words = ["-m", "phasegate.engines.simulator", "--config", '{"speed": 1}', "--port", sys.argv[1]]
 os.execv(sys.executable, [sys.executable, *words])
 """
 """Stands in for the reader's own server: prints a line when it is ready, and serves until it is ended."""
 
-SIMULATED = ("--perf-engine", "simulator", "--perf-engine-config", "speed=20")
+SIMULATED = ("--perf-engine", "simulator", "--perf-engine-config", "speed=1")
 
 
 def examples() -> dict[str, str]:

@@ -15,13 +15,13 @@ from tests.edges.quick_pytest import Done, QuickPytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-WORKLOAD = "input_tokens: 256\noutput_tokens: 8\nrequests: 3\nwarmups: 0\n"
+WORKLOAD = "input_tokens: 96\noutput_tokens: 8\nrequests: 3\nwarmups: 0\n"
 
 POLICY = "tolerance: {prefill: 0.4, decode: 0.4, both: 0.4}\ngate: always\n"
 """Wide, since a busy machine may shift the simulator's sleeps; the planted slowdowns are far beyond it."""
 
-SPEED = "speed=2"
-"""Two simulated seconds in one: a token takes 4 ms, well above what a busy machine is late by."""
+SPEED = "speed=1"
+"""A token takes 8 ms, well above what a busy machine is late by; a session of the workload less than half a second."""
 
 
 class Desk:

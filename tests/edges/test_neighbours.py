@@ -11,7 +11,7 @@ from tests.edges.quick_pytest import QuickPytest
 
 WORKLOAD = "input_tokens: [64, 256]\noutput_tokens: [8, 16]\nrequests: 3\nwarmups: 0\n"
 
-MEASURING = ("-q", "--perf-engine", "simulator", "--perf-engine-config", "speed=20", "-p", "no:cacheprovider")
+MEASURING = ("-q", "--perf-engine", "simulator", "--perf-engine-config", "speed=4", "-p", "no:cacheprovider")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.edges.quick_pytest import QuickPytest
 
 WORKLOAD = parse_workload("input_tokens: [64, 256]\noutput_tokens: 8\nrequests: 3\nwarmups: 1\nprefix: repeated\n", "w")
 
-SIMULATED = ("-q", "--perf-engine", "simulator", "--perf-engine-config", "speed=20")
+SIMULATED = ("-q", "--perf-engine", "simulator", "--perf-engine-config", "speed=1")
 
 
 def test_a_session_costs_what_its_plan_asks_for() -> None:

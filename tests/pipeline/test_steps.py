@@ -21,7 +21,7 @@ from phasegate.cli import main
 from phasegate.pipeline.tell import MARK
 from tests.pipeline.workflows import GATE, UPDATE, run_step, step
 
-WORKLOAD = "input_tokens: 256\noutput_tokens: 8\nrequests: 3\nwarmups: 0\n"
+WORKLOAD = "input_tokens: 96\noutput_tokens: 8\nrequests: 3\nwarmups: 0\n"
 
 POLICY = "tolerance: {prefill: 0.4, decode: 0.4, both: 0.4}\ngate: always\n"
 """Wide, since a busy machine may shift the simulator's sleeps; the planted slowdown is far beyond it."""
@@ -67,7 +67,7 @@ class Repository:
         summary, outputs = self.folder / "GITHUB_STEP_SUMMARY", self.folder / "GITHUB_OUTPUT"
         for path in (summary, outputs):
             path.write_text("", encoding="utf-8")
-        engine = f"--perf-engine simulator --perf-engine-config 'speed=2 {settings}'"
+        engine = f"--perf-engine simulator --perf-engine-config 'speed=1 {settings}'"
         values = {"inputs.suite": "perf_tests/test_regression.py", "inputs.args": engine}
         values.update({f"inputs.{key.replace('_', '-')}": value for key, value in inputs.items()})
         # The update has no suite of its own to choose: it records what the whole suite measures.
@@ -123,7 +123,7 @@ def test_a_slower_candidate_ends_with_1_and_names_phase_and_lever(accepted: Repo
     results = {path.name for path in (accepted.folder / "perf-results").iterdir()}
     assert {"report.html", "report.json", "summary.md", "comment.md", "junit.xml", "sessions"} <= results
     tracked = json.loads((accepted.folder / "perf-results" / "github-action-benchmark.json").read_text())
-    tpot = next(one for one in tracked if one["name"] == "small[in=256,out=8] tpot")
+    tpot = next(one for one in tracked if one["name"] == "small[in=96,out=8] tpot")
     assert tpot["unit"] == "ms/token"
     assert 0.5 < tpot["value"] < 50
     history = json.loads((accepted.folder / "perf-results" / "bencher.json").read_text())

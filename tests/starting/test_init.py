@@ -99,7 +99,7 @@ def test_every_file_of_the_suite_is_in_the_kit() -> None:
 def test_a_new_repository_without_pytest_settings_finds_its_files(tmp_path: Path, quick: QuickPytest) -> None:
     """Called in the repository or from elsewhere, pytest's root is then perf_tests, and the files stand beside it."""
     main(["init", str(tmp_path)])
-    words = ["-q", "--perf-engine", "simulator", "--perf-engine-config", "speed=20", "--perf-requests", "2"]
+    words = ["-q", "--perf-engine", "simulator", "--perf-engine-config", "speed=10", "--perf-requests", "2"]
     for folder in (tmp_path, tmp_path.parent):
         done = quick.run(str(tmp_path / "perf_tests" / "test_rows.py"), *words, "-p", "no:cacheprovider", cwd=folder)
         assert done.status == 0, done.output
