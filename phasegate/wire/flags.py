@@ -6,6 +6,7 @@ import itertools
 
 from phasegate.timeline import Channel, Expected
 from phasegate.wire.chunks import StreamedAnswer
+from phasegate.wire.disproof import LARGEST_STEP, disproved, ended_at, hidden_tokens, is_reasoning_hidden
 
 FLAGS: dict[str, str] = {
     "buffered": "All tokens came in one network read, so prefill cannot be told from decode.",
@@ -14,6 +15,7 @@ FLAGS: dict[str, str] = {
     "cumulative_text": "Every chunk repeats the text so far; moments and counts are right, the joined text is not.",
     "foreign_chunks": "Chunks of another endpoint came than was asked, or payloads of another API among them.",
     "hidden_reasoning": "The model reasoned unseen: TTFT holds that time, TPOT is of the tokens that were streamed.",
+    "limit_mismatch": "By its own word the answer ended at its limit, but another number of tokens is counted.",
     "malformed_event": "An event could not be read and was left out; it may have held a token.",
     "multi_token_chunks": "The server counted more tokens than token events came: some chunks hold several.",
     "n_choices": "Several choices were streamed, so one token count covers all of them.",
@@ -32,14 +34,6 @@ FLAGS: dict[str, str] = {
 OSL_TOLERANCE = 0.05
 OSL_TOLERANCE_TOKENS = 50
 """An output length is off when it differs by more than the smaller of these two (AIPerf's rule)."""
-
-LARGEST_STEP = 16
-"""Tokens that one decoding step or streaming interval yields at most; a lone event with more was collected."""
-
-
-LARGEST_SPLIT = 4
-"""Token events that one token is split into at most: a token has some four letters, and a proxy that smooths its
-stream sends them one by one. A count further below the events is not believed."""
 
 
 def flags_of(
@@ -62,7 +56,7 @@ def _about_arrival(answer: StreamedAnswer, tokens: int | None) -> set[str]:
     choices = answer.choices.values()
     together = sum(choice.same_read for choice in choices)
     moments = {moment for choice in choices for moment in (choice.first_at, choice.last_at) if moment is not None}
-    lump = answer.output_events == 1 and tokens is not None and tokens - _hidden(answer) > LARGEST_STEP
+    lump = answer.output_events == 1 and tokens is not None and tokens - hidden_tokens(answer) > LARGEST_STEP
     buffered = lump or (together > 0 and len(moments) == 1)
     return _named(
         {
@@ -75,25 +69,18 @@ def _about_arrival(answer: StreamedAnswer, tokens: int | None) -> set[str]:
     )
 
 
-BEYOND_LIMIT = 2
-"""A count above this many times the output limit that was sent is not believed, whatever came."""
-
-OVERSHOOT = 4
-"""Tokens that a count may exceed the limit by where the events kept to it: some servers write one or two too many."""
-
-
 def _about_counts(answer: StreamedAnswer, expected: Expected, tokens: int | None) -> set[str]:
     ledger = answer.ledger
     events = answer.output_events
-    promised = expected.prompt_tokens
+    promised, limit = expected.prompt_tokens, ended_at(answer, expected)
+    denied = disproved(answer, expected, tokens, cumulative=_is_cumulative(answer))
     return _named(
         {
             "multi_token_chunks": tokens is not None and tokens > events > 0,
             "split_tokens": tokens is not None and 0 < tokens < events,
             "hidden_reasoning": is_reasoning_hidden(answer),
-            "usage_inconsistent": ledger.contradicts(events)
-            or _is_beyond_limit(answer, tokens, expected)
-            or _is_beyond_text(answer, tokens),
+            "usage_inconsistent": denied,
+            "limit_mismatch": tokens is not None and not denied and limit is not None and limit != tokens,
             "cached_prompt": (ledger.cached or 0) > expected.tolerated_cached_tokens,
             "prompt_length_mismatch": None not in (promised, ledger.prompt) and promised != ledger.prompt,
         }
@@ -109,42 +96,6 @@ def _about_the_end(answer: StreamedAnswer, expected: Expected, tokens: int | Non
             "osl_mismatch": tokens is not None and _is_off(tokens, expected),
         }
     )
-
-
-def _is_beyond_limit(answer: StreamedAnswer, tokens: int | None, expected: Expected) -> bool:
-    """Whether more tokens are counted than the request allowed, by far or though the stream kept to it."""
-    if tokens is None or expected.max_tokens is None:
-        return False
-    limit = expected.max_tokens * expected.choices
-    kept = 0 < answer.output_events <= limit
-    return tokens > BEYOND_LIMIT * limit + LARGEST_STEP or (kept and tokens - _hidden(answer) > limit + OVERSHOOT)
-
-
-def is_reasoning_hidden(answer: StreamedAnswer) -> bool:
-    """Whether the model reasoned without a word of it in the stream."""
-    if answer.hidden_reasoning:
-        return True
-    return bool(answer.ledger.reasoning) and all(event.channel is not Channel.REASONING for event in answer.tokens)
-
-
-def _hidden(answer: StreamedAnswer) -> int:
-    """Tokens of reasoning that are known to be in the count and not in the stream."""
-    return answer.ledger.reasoning or 0 if is_reasoning_hidden(answer) else 0
-
-
-def _is_beyond_text(answer: StreamedAnswer, tokens: int | None) -> bool:
-    """Whether the count and the stream cannot be of one answer: too many events for it, or too little text.
-
-    A streamed token holds a byte at least, beside the few that end a turn or open a tool call.
-    """
-    if not tokens or not answer.tokens:
-        return False
-    if answer.output_events > LARGEST_SPLIT * tokens:
-        return True
-    believed = tokens - _hidden(answer) - LARGEST_STEP
-    if answer.hidden_reasoning or believed <= len(answer.tokens):
-        return False
-    return believed > sum(len(event.text.encode()) for event in answer.tokens)
 
 
 def _about_the_dialect(answer: StreamedAnswer, expected: Expected, content_type: str | None) -> set[str]:

@@ -47,6 +47,7 @@ class Capture:
             ended_at=self.moments[-1],
             expected=Expected(
                 endpoint="chat" if "chat" in self.request.get("path", "chat") else "completions",
+                max_tokens=self.request.get("body", {}).get("max_tokens"),
                 output_tokens=6 if self.request.get("body", {}).get("min_tokens") == 6 else None,
                 cold_prompt="cached" not in self.name,
             ),

@@ -122,6 +122,16 @@ MEASURED: dict[str, Lie] = {
     "count x 10": lying(10 * TOKENS, "multi_token_chunks", "usage_inconsistent"),
     "count x 2": lying(2 * TOKENS, "multi_token_chunks", "usage_inconsistent"),
     "count / 10": lying(TOKENS // 10, "split_tokens", "usage_inconsistent"),
+    "count / 2": lying(TOKENS // 2, "split_tokens", "usage_inconsistent"),
+    "count / 4": lying(TOKENS // 4, "split_tokens", "usage_inconsistent"),
+    "count a third too small": lying(13, "split_tokens", "usage_inconsistent"),
+    "count one too small": lying(TOKENS - 1, "split_tokens", "usage_inconsistent"),
+    "count one too large": lying(TOKENS + 1, "multi_token_chunks", "usage_inconsistent"),
+    "count a tenth too large": lying(TOKENS + 2, "multi_token_chunks", "usage_inconsistent"),
+    "count a fifth too large": lying(TOKENS + 4, "multi_token_chunks", "usage_inconsistent"),
+    "count / 2, ended by itself": Lie(
+        recorded(PIECES, [chat({}, "stop"), usage_of(TOKENS // 2), DONE]), ("split_tokens", "usage_inconsistent"), False
+    ),
     "count of one": lying(1, "split_tokens", "usage_inconsistent"),
     "count of zero": lying(0, "usage_inconsistent"),
     "count below zero": lying(-5, "usage_missing"),
@@ -222,6 +232,8 @@ def messages(output_tokens: object) -> list[str]:
     [
         (TOKENS, (), True),
         (10 * TOKENS, ("multi_token_chunks", "usage_inconsistent"), False),
+        (2 * TOKENS, ("multi_token_chunks", "usage_inconsistent"), False),
+        (TOKENS // 2, ("split_tokens", "usage_inconsistent"), False),
         (2, ("split_tokens", "usage_inconsistent"), False),
         (0, ("usage_inconsistent",), False),
         (None, ("usage_missing",), False),

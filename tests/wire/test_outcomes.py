@@ -7,7 +7,7 @@ import json
 import pytest
 
 from phasegate.timeline import Ending, Expected
-from phasegate.wire.flags import LARGEST_STEP
+from phasegate.wire.disproof import LARGEST_STEP
 from phasegate.wire.messages import LONGEST, clean
 from tests.wire.streams import DONE, STOP, chat, event, line_of, said, usage
 
