@@ -78,6 +78,7 @@ class Lab:
         purse: the cap on tokens, shared by everything this run opens; None without one.
         patience: waits where the server limits the rate.
         calibrations: the client's own error, as far as it was measured; shared by all sessions of a run.
+        metrics_urls: metrics pages of the workers behind the server, to read instead of its own; none for its own.
     """
 
     engine: Engine
@@ -96,6 +97,7 @@ class Lab:
     purse: Purse | None = None
     patience: Patience = field(default_factory=Patience)
     calibrations: Calibrations = field(default_factory=Calibrations)
+    metrics_urls: tuple[str, ...] = ()
     runs: dict[str, WorkloadRun] = field(default_factory=dict)
     _calibrations: dict[str, Calibration] = field(default_factory=dict)
     _overheads: dict[str, Overheads | None] = field(default_factory=dict)
@@ -104,7 +106,7 @@ class Lab:
     @cached_property
     def server_view(self) -> ServerView:
         """What the server tells about itself; what its requests cost is learnt once for all sessions of a run."""
-        door = MetricsDoor(self.engine.base_url, self.server.engine, self.engine.api_key)
+        door = MetricsDoor(self.engine.base_url, self.server.engine, self.engine.api_key, self.metrics_urls)
         return ServerView(door, self._overheads)
 
     def measure(self, workload: Workload) -> WorkloadRun:

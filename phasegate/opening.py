@@ -49,6 +49,7 @@ class Opening:
         timeout, idle_timeout: seconds.
         own_engine: makes an engine of the user's own for the name in ``engine``, or gives None where it is not theirs.
         purse: the cap on tokens of the whole run, or None.
+        metrics_urls: metrics pages of the workers behind the server, to read instead of its own; none for its own.
     """
 
     base_url: str | None
@@ -68,6 +69,7 @@ class Opening:
     idle_timeout: float = 60.0
     own_engine: Callable[[], Engine | None] | None = None
     purse: Purse | None = None
+    metrics_urls: tuple[str, ...] = ()
 
 
 def with_settings(opening: Opening, settings: str) -> Opening:
@@ -133,6 +135,7 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
             requests=opening.requests,
             watch=watch_host(server),
             purse=opening.purse,
+            metrics_urls=opening.metrics_urls,
         )
     finally:
         if own_cores is not None:

@@ -59,6 +59,12 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
         "what the server runs on, where it does not tell itself, such as 'H200 x1'; part of the baselines' key",
         {"metavar": "LABEL"},
     ),
+    (
+        ("--perf-metrics-url",),
+        "metrics page of a worker behind the server, such as http://decode-1:8000/metrics, to read instead of the "
+        "server's own; repeatable: what the workers count is added up (docs/howto/disaggregated.md)",
+        {"metavar": "URL", "action": "append", "default": None},
+    ),
     (("--perf-workloads",), "folder of workload files; default: fixtures/workloads", {"metavar": "DIR"}),
     (
         ("--perf-requests",),

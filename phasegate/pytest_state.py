@@ -16,6 +16,7 @@ import pytest
 
 from phasegate.baseline.policy_source import read_policy
 from phasegate.engines.base import EngineError
+from phasegate.engines.metrics.page import page_url
 from phasegate.engines.profile_book import FOLDER
 from phasegate.gate.policy import Policy
 from phasegate.judged import Judged, NotMeasurable
@@ -70,6 +71,7 @@ def opening_from(config: pytest.Config) -> Opening:
         seed=secrets.randbits(32) if seed is None else seed,
         timeout=parse_duration(take("--perf-timeout"), source="--perf-timeout"),
         idle_timeout=parse_duration(take("--perf-idle-timeout"), source="--perf-idle-timeout"),
+        metrics_urls=tuple(map(page_url, take("--perf-metrics-url") or ())),
     )
 
 
@@ -103,6 +105,7 @@ class PerfState:
     gate: PytestGate | None = None
     load: PytestLoad | None = None
     lab: Lab | None = None
+    disturbed: str | None = None
 
     @classmethod
     def from_config(cls, config: pytest.Config) -> PerfState:
@@ -161,6 +164,8 @@ class PerfState:
                 self.say, self.watched = live.say, live.enabled
                 keep_to_budget(self, lab)
                 yield lab
+                # While the engine still runs: its own time counts as ours only as long as it does.
+                self.disturbed = lab.watch.report().disturbance() if lab.watch is not None else None
         except (EngineError, MeasurementError, CalibrationError) as error:
             raise NotMeasurable(str(error)) from None
         finally:
@@ -184,9 +189,9 @@ class PerfState:
             raise pytest.UsageError("give --perf-reference-url or --perf-reference-config, not both")
         if url:
             model = self.config.getoption("--perf-reference-model") or self.opening.model
-            return replace(self.opening, base_url=url, model=model)
+            return replace(self.opening, base_url=url, model=model, metrics_urls=())
         if settings is not None:
-            return with_settings(self.opening, settings)
+            return replace(with_settings(self.opening, settings), metrics_urls=())
         return None
 
     def keep_law(self, nodeid: str, result: LawResult) -> None:
@@ -212,11 +217,18 @@ class PerfState:
             self.invalid.append(reason)
         return Judged("INVALID_RUN", reason)
 
+    def disproved_counts(self, nodeid: str) -> str | None:
+        """Why no token count of what an item measured can be believed, in one line; None where they can."""
+        runs = self.lab.runs if self.lab is not None else {}
+        reasons = (runs[name].disproved() for name in self.asked.get(nodeid, []) if name in runs)
+        return next((reason for reason in reasons if reason is not None), None)
+
     def sentinel_opening(self) -> Opening | None:
         """How the frozen reference of every session is opened, or None where there is none."""
         url, model = (self.config.getoption(f"--perf-sentinel-{name}") for name in ("url", "model"))
         # Its own workload shares nothing, and it need not be of an API that knows marks.
-        return replace(self.opening, base_url=url, model=model, requests=None, mark_prefix=False) if url else None
+        changes = {"model": model, "requests": None, "mark_prefix": False, "metrics_urls": ()}
+        return replace(self.opening, base_url=url, **changes) if url else None
 
     def exit_status(self, failed: int) -> int:
         """The exit status of a run with failed items; see docs/reference/exit-status.md."""

@@ -54,7 +54,7 @@ class ServerView:
     def since(self, before: Mapping[str, Reading]) -> ServerCounts | None:
         """What was counted since a reading; None where the page tells nothing."""
         after = self.read()
-        return counted_between(before, after) if after else None
+        return counted_between(before, after, self.door.pages) if after else None
 
     def learn(self, lab: Lab, endpoint: str, lines: Sequence[Timeline]) -> None:
         """Measure the overheads of an endpoint, once, where the server's own times are known at all."""

@@ -42,12 +42,15 @@ class ServerRow:
         split: the TTFT in parts.
         tpot: the client's, seconds a token; None without one.
         decode: the server's seconds a token from its first to its last; None where it does not tell.
+        handoff: mean seconds of a KV cache from the worker that read the prompt to the one that writes; None where the
+            server tells of none.
     """
 
     label: str
     split: FirstToken
     tpot: float | None
     decode: float | None
+    handoff: float | None = None
 
 
 def server_rows(run: WorkloadRun, view: ServerView) -> list[ServerRow]:
@@ -58,13 +61,15 @@ def server_rows(run: WorkloadRun, view: ServerView) -> list[ServerRow]:
         if middle is not None:
             lines = [line for line in run.timelines(cell) if line.status == "ok" and line.sample_valid]
             decode = [value for line in lines if (value := server_decode(line)) is not None]
-            rows.append(ServerRow(cell.label, middle, _tpot(lines), float(np.median(decode)) if decode else None))
+            own = float(np.median(decode)) if decode else None
+            rows.append(ServerRow(cell.label, middle, _tpot(lines), own))
     if rows or run.server is None:
         return rows
     split = split_by_counts(run.timelines(), run.server, view.overheads.get(run.workload.endpoint or ""))
     if not isinstance(split, FirstToken):
         return []
-    return [ServerRow(f"{run.workload.name}, mean", split, _tpot(run.timelines()), _mean_decode(run, run.server))]
+    tpot, mean = _tpot(run.timelines()), _mean_decode(run, run.server)
+    return [ServerRow(f"{run.workload.name}, mean", split, tpot, mean, run.server.mean("handoff"))]
 
 
 def _tpot(lines: Sequence[Timeline]) -> float | None:
@@ -110,18 +115,19 @@ def _tables(rows: Sequence[ServerRow]) -> list[Table]:
         ("text", lambda row: row.split.tokenising),
         ("held", lambda row: row.split.first_decode),
         ("rest", lambda row: row.split.unexplained),
+        ("hand-off", lambda row: row.handoff),
         ("TPOT", lambda row: row.tpot),
         ("decode", lambda row: row.decode),
     ]
     if not rows:
         return []
     shown = [(name, take) for name, take in columns if any(take(row) is not None for row in rows)]
-    if all(row.split.server == row.split.prefill for row in rows):
+    if all(row.split.server == row.split.prefill is not None for row in rows):
         # llama.cpp: from the slot that took the request to the first token is the prefill.
         shown = [(name, take) for name, take in shown if name != "server"]
     if len(shown) <= MOST_COLUMNS:
         return [_table(rows, shown)]
-    decode = [(name, take) for name, take in shown if name in ("TPOT", "decode")]
+    decode = [(name, take) for name, take in shown if name in ("hand-off", "TPOT", "decode")]
     return [_table(rows, [one for one in shown if one not in decode]), _table(rows, decode)]
 
 
@@ -167,15 +173,18 @@ def _names(names: Sequence[str]) -> str:
 
 
 def level_lines(load: LoadLab) -> Iterator[str]:
-    """What the server counted at each level of load: waiting in it, streams in a step, what it had to give up."""
+    """What the server counted at each level of load: who waited and ran in it, streams in a step, what it gave up."""
     alike: dict[str, list[str]] = {}
     by_number = ([run for _, run in sorted(runs.items())] for runs in (load.levels, load.rates))
     for run in chain.from_iterable(by_number):
         if run.server is None:
             continue
-        means = [(word, run.server.mean(word)) for word in ("queue", "prefill") if word in run.server.observed]
+        means = [
+            (word, run.server.mean(word, run.sent)) for word in ("queue", "prefill") if word in run.server.observed
+        ]
         waits = [f"{word} {format_seconds(value)}" for word, value in means if value is not None]
         said = [f"by the server's clock {', '.join(waits)} a request"] if waits else []
+        said += [one for one in (moment_words(run.server, run.window),) if one]
         shared = run.server.streams_per_step
         said += [] if shared is None else [f"{shared:.1f} streams in a step by the server's count"]
         said += count_words(run.server)
@@ -185,8 +194,15 @@ def level_lines(load: LoadLab) -> Iterator[str]:
         yield f"{_names(names)}: {text}"
 
 
+def moment_words(counts: ServerCounts, seconds: float) -> str:
+    """How many requests waited and ran at a moment of a span of so many seconds; empty where it does not tell."""
+    numbers = (("running", counts.mean_running(seconds)), ("waiting", counts.mean_waiting(seconds)))
+    told = [f"{mean:.1f} {word}" for word, mean in numbers if mean is not None]
+    return f"on average {' and '.join(told)} in the server" if told else ""
+
+
 def count_words(counts: ServerCounts) -> list[str]:
-    """What the server counted that is worth a line: cache hits, preemptions, acceptance, what was left waiting."""
+    """What the server counted that is worth a line: cache hits, preemptions, acceptance, hand-offs."""
     said = []
     rate, acceptance = counts.cache_hit_rate, counts.acceptance
     if rate:
@@ -195,9 +211,17 @@ def count_words(counts: ServerCounts) -> list[str]:
         said.append(f"{counts.grown['preemptions']:.0f} preemptions")
     if acceptance is not None:
         said.append(f"{format_percent(acceptance, digits=0)} of drafted tokens accepted")
-    for word in ("running", "waiting"):
-        if counts.gauges.get(word):
-            said.append(f"{counts.gauges[word]:.0f} requests {word} afterwards")
+    said += handoff_words(counts)
     if counts.reset:
         said.append(f"counters were reset meanwhile and are not used: {', '.join(counts.reset)}")
     return ["the server counted " + "; ".join(said)] if said else []
+
+
+def handoff_words(counts: ServerCounts) -> list[str]:
+    """How long and how large the moves of KV caches between workers were; empty where the server tells of none."""
+    mean, moves = counts.mean("handoff"), counts.observed.get("handoff")
+    if mean is None or not moves:
+        return []
+    size = counts.grown.get("handoff_bytes")
+    each = f" and {size / moves / 1e6:,.1f} MB" if size else ""
+    return [f"{moves:.0f} hand-offs of a KV cache, {format_seconds(mean)}{each} each"]

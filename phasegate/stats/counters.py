@@ -11,9 +11,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-TIMES = ("ttft", "queue", "prefill", "decode", "inference", "total")
+TIMES = ("ttft", "queue", "prefill", "decode", "inference", "total", "handoff")
 """Seconds of a request by the server's clock: first token after arrival, waiting, computing the prompt, all further
-tokens, all computing, and everything."""
+tokens, all computing, everything, and moving its KV cache from the worker that read the prompt to the one that
+writes."""
 
 COUNTS = (
     "requests",
@@ -28,10 +29,11 @@ COUNTS = (
     "accepted_tokens",
     "steps",
     "step_streams",
+    "handoff_bytes",
 )
 """Things that only grow. Prefix-cache queries and hits are in tokens; prompt tokens are those sent, or, as
 ``computed_tokens``, only those that were not in the cache. Steps are the engine's forward passes, and ``step_streams``
-the streams that got a token from one, added up over the steps."""
+the streams that got a token from one, added up over the steps. Hand-off bytes are those of the KV cache that moved."""
 
 GAUGES = ("running", "waiting", "kv_usage")
 """What is at one moment: requests in work, requests queued, share of the KV cache in use."""
@@ -53,11 +55,18 @@ class Reading:
         kind: how it behaves.
         value: a counter's or gauge's value, a histogram's sum.
         count: how often a histogram was added to; None for others.
+        parts: each worker's own value, where it is the sum over several; empty otherwise.
     """
 
     kind: Kind
     value: float
     count: float | None = None
+    parts: tuple[float, ...] = ()
+
+    def fell_since(self, then: Reading) -> bool:
+        """Whether it began anew in between, on any worker: the others may have made up for it in the sum."""
+        one_fell = any(now < before for now, before in zip(self.parts, then.parts, strict=False))
+        return self.value < then.value or (self.count or 0.0) < (then.count or 0.0) or one_fell
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +78,23 @@ class ServerCounts:
         observed: word -> how many values a histogram took in.
         gauges: word -> as read after the span; never a mean over it.
         reset: words whose counter fell in between; they have no other entry.
+        workers: how many servers' counts these are the sum of. Of several a request may pass more than one.
     """
 
     grown: Mapping[str, float] = field(default_factory=dict)
     observed: Mapping[str, float] = field(default_factory=dict)
     gauges: Mapping[str, float] = field(default_factory=dict)
     reset: tuple[str, ...] = ()
+    workers: int = 1
 
     def mean(self, word: str, requests: int | None = None) -> float | None:
         """Seconds a request of one of `TIMES`.
 
         ``requests`` is the client's own count, for counters of seconds that do not say of how many requests they are
-        the sum. None where the server does not tell, or told of no request.
+        the sum, and for several workers, where it is the sum over all that a request passed. None where the server
+        does not tell, or told of no request.
         """
-        count = self.observed.get(word, requests)
+        count = requests if self.workers > 1 and requests else self.observed.get(word, requests)
         return self.grown[word] / count if word in self.grown and count else None
 
     def mean_waiting(self, seconds: float) -> float | None:
@@ -155,6 +167,7 @@ class ServerCounts:
             "observed": dict(self.observed),
             "gauges": dict(self.gauges),
             "reset": list(self.reset),
+            **({"workers": self.workers} if self.workers > 1 else {}),
         }
 
 
@@ -162,8 +175,8 @@ def _per_second(total: float | None, seconds: float) -> float | None:
     return total / seconds if total is not None and seconds > 0 else None
 
 
-def counted_between(before: Mapping[str, Reading], after: Mapping[str, Reading]) -> ServerCounts:
-    """The difference of two readings.
+def counted_between(before: Mapping[str, Reading], after: Mapping[str, Reading], workers: int = 1) -> ServerCounts:
+    """The difference of two readings, each the sum over so many workers.
 
     A metric that appears only afterwards began at 0: servers create many of them with the first request. A metric that
     is gone afterwards has no difference.
@@ -179,14 +192,13 @@ def counted_between(before: Mapping[str, Reading], after: Mapping[str, Reading])
             gauges[word] = now.value
             continue
         then = before.get(word) or Reading(now.kind, 0.0, None if now.count is None else 0.0)
-        count = None if now.count is None else now.count - (then.count or 0.0)
-        if now.value < then.value or (count is not None and count < 0):
+        if now.fell_since(then):
             reset.append(word)
             continue
         grown[word] = now.value - then.value
-        if count is not None:
-            observed[word] = count
-    return ServerCounts(grown, observed, gauges, tuple(sorted(reset)))
+        if now.count is not None:
+            observed[word] = now.count - (then.count or 0.0)
+    return ServerCounts(grown, observed, gauges, tuple(sorted(reset)), workers)
 
 
 def counted_together(given: Sequence[ServerCounts | None]) -> ServerCounts | None:
@@ -208,4 +220,5 @@ def counted_together(given: Sequence[ServerCounts | None]) -> ServerCounts | Non
         },
         gauges=dict(spans[-1].gauges),
         reset=tuple(sorted(reset)),
+        workers=max(span.workers for span in spans),
     )

@@ -161,14 +161,19 @@ def split_by_counts(
     """The *mean* TTFT of some requests in parts, by what the server counted meanwhile.
 
     Histograms give means, so the client's mean stands beside them, not its median. Undefined where the server counted
-    another number of requests than were sent: somebody else used it, or it counts something else.
+    another number of requests than were sent: somebody else used it, or it counts something else. Where every request
+    passed several workers, waiting and prefill are the sums over them, and there is no TTFT of the server's: theirs
+    may run beside each other, or one after the other.
     """
     values = [value for line in lines if not isinstance(value := time_to_first_token(line), Undefined)]
     if not values:
         return Undefined("no token came")
     seen = counts.observed.get("ttft") or counts.observed.get("prefill") or counts.observed.get("queue")
-    if seen is not None and round(seen) != len(values):
+    passed = 1.0 if seen is None else round(seen) / len(values)
+    if not (passed.is_integer() and 1 <= passed <= counts.workers):
         return Undefined(f"the server counted {seen:g} requests, the client {len(values)}: others used it meanwhile")
+    if passed > 1:
+        return _passed_several(values, counts)
     overheads = overheads or Overheads()
     told = [line.prompt_tokens for line in lines if line.prompt_tokens is not None]
     costs = [cost for tokens in told if (cost := overheads.tokenising_of(tokens)) is not None]
@@ -181,6 +186,13 @@ def split_by_counts(
         return Undefined("the server tells neither its TTFT nor its prefill")
     held = _held_back_on_average(lines, counts)
     return FirstToken(float(np.mean(values)), server, overheads.http, tokenising, queue, prefill, held)
+
+
+def _passed_several(values: Sequence[float], counts: ServerCounts) -> FirstToken | Undefined:
+    queue, prefill = (counts.mean(word, len(values)) for word in ("queue", "prefill"))
+    if queue is None and prefill is None:
+        return Undefined("the workers tell neither waiting nor prefill")
+    return FirstToken(float(np.mean(values)), None, queue=queue, prefill=prefill)
 
 
 def _held_back_on_average(lines: Sequence[Timeline], counts: ServerCounts) -> float | None:

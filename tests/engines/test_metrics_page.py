@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from phasegate.engines.metrics.names import ENGINES
-from phasegate.engines.metrics.page import MetricsDoor, read_page, words_without_meaning
+from phasegate.engines.metrics.page import MetricsDoor
+from phasegate.engines.metrics.readings import read_page, words_without_meaning
 from phasegate.stats.counters import Kind, counted_between
 
 pytest.importorskip("prometheus_client")

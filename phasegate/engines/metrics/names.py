@@ -18,10 +18,12 @@ class Name:
     Attributes:
         name: as the engine spells it.
         labels: labels that a sample must have to count, ``*`` for any ending; empty for all of them.
+        scale: what its values are multiplied with to be seconds, tokens or bytes.
     """
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    scale: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class EngineNames:
 
     Attributes:
         words: our word -> the engine's names, newest first.
+        prefix: what every name on its page begins with; it tells whose page it is.
         tokenised_inside: the server's TTFT has the tokenising in it.
         enabled_by: what opens the page where it is closed, for a note.
         settle: seconds after an answer's end until all of it is on the page; these engines count in another task than
@@ -38,6 +41,7 @@ class EngineNames:
     """
 
     words: Mapping[str, tuple[Name, ...]]
+    prefix: str
     tokenised_inside: bool = False
     enabled_by: str = ""
     settle: float = 0.0
@@ -68,6 +72,9 @@ _VLLM = _names(
     running="vllm:num_requests_running",
     waiting="vllm:num_requests_waiting",
     kv_usage="vllm:kv_cache_usage_perc vllm:gpu_cache_usage_perc",
+    # Of the NIXL connector, on the page of the worker that fetches; one entry for each transfer, of each rank.
+    handoff="vllm:nixl_xfer_time_seconds",
+    handoff_bytes="vllm:nixl_bytes_transferred",
 )
 
 _SGLANG = {
@@ -88,6 +95,14 @@ _SGLANG = {
     # Of decode alone, with CUDA graphs and without.
     "steps": (Name("sglang:cuda_graph_passes", {"mode": "decode_*"}),),
     "step_streams": (Name("sglang:realtime_tokens", {"mode": "decode"}),),
+    # The first two are told by the worker that read the prompt, the third by the one that writes: never added up.
+    "handoff": (
+        Name("sglang:kv_transfer_latency_ms", scale=1e-3),
+        Name("sglang:per_stage_req_latency_seconds", {"stage": "prefill_transfer_kv_cache"}),
+        Name("sglang:per_stage_req_latency_seconds", {"stage": "decode_transferred"}),
+    ),
+    # "MB" there are 2^20 bytes.
+    "handoff_bytes": (Name("sglang:kv_transfer_total_mb", scale=2**20),),
 }
 
 _TGI = {
@@ -132,14 +147,15 @@ _SIMULATOR = _names(
     step_streams="phasegate_simulator_decode_step_streams",
     running="phasegate_simulator_requests_running",
     waiting="phasegate_simulator_requests_waiting",
+    handoff="phasegate_simulator_kv_handoff_seconds",
 )
 
 # vLLM's clock starts before the tokenizer since its renderers do (seen in 0.32); that of early V1 versions behind it.
 ENGINES: Mapping[str, EngineNames] = {
-    "vllm": EngineNames(_VLLM, tokenised_inside=True, settle=0.1),
-    "sglang": EngineNames(_SGLANG, tokenised_inside=True, settle=0.1, enabled_by="--enable-metrics"),
-    "tgi": EngineNames(_TGI, tokenised_inside=True, settle=0.1),
-    "llama.cpp": EngineNames(_LLAMA_CPP, enabled_by="--metrics"),
-    "phasegate-simulator": EngineNames(_SIMULATOR, tokenised_inside=True, probed=False),
+    "vllm": EngineNames(_VLLM, "vllm:", tokenised_inside=True, settle=0.1),
+    "sglang": EngineNames(_SGLANG, "sglang:", tokenised_inside=True, settle=0.1, enabled_by="--enable-metrics"),
+    "tgi": EngineNames(_TGI, "tgi_", tokenised_inside=True, settle=0.1),
+    "llama.cpp": EngineNames(_LLAMA_CPP, "llamacpp:", enabled_by="--metrics"),
+    "phasegate-simulator": EngineNames(_SIMULATOR, "phasegate_simulator_", tokenised_inside=True, probed=False),
 }
 """Engine, as `ServerIdentity.engine` names it in lower case -> its names."""

@@ -1,32 +1,32 @@
-"""Reading a ``/metrics`` page: Prometheus' text format -> readings under our words.
+"""Reading ``/metrics`` pages: the server's own, or those of the workers behind a router.
 
-The format is read with the parser of ``prometheus-client`` (extra ``metrics``); without the package there are no
-readings, and a note says so. A page is asked for between measurements, never inside one.
+Without the package ``prometheus-client`` (extra ``metrics``) there are no readings, and a note says so. A page is
+asked for between measurements, never inside one.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from time import sleep
+from urllib.parse import urlsplit
 
-from phasegate.engines.ask import AskError, ask_text, root_of
-from phasegate.engines.metrics.names import ENGINES, EngineNames, Name
-from phasegate.stats.counters import COUNTS, GAUGES, TIMES, Kind, Reading
+from phasegate.engines.ask import AskError, address_problem, ask_text, root_of, without_userinfo
+from phasegate.engines.metrics.names import ENGINES, EngineNames
+from phasegate.engines.metrics.readings import Samples, engine_of, readings_of, readings_of_workers, samples_of
+from phasegate.stats.counters import Reading
 
 SECONDS = 5.0
 """Longest wait for a page; a busy server's page takes milliseconds."""
 
-_FRACTIONS = ("kv_usage",)
-"""Gauges that are shares: of several samples the largest counts, where others are added up."""
+SETTLE = max(one.settle for one in ENGINES.values())
+"""Seconds of waiting before pages whose engines are not known yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One reading of a server's page.
+    """One reading of a server's page, or of the pages of all its workers together.
 
     Attributes:
         readings: our word -> reading; words that the page does not have are missing.
@@ -38,23 +38,37 @@ class Page:
 
 
 class MetricsDoor:
-    """Where a server's page is, and how to read it.
+    """Where a server's page is, or those of the workers behind it, and how to read them.
 
     Args:
         base_url: the server's API, with its version path.
         engine: as `ServerIdentity.engine` names it.
-        api_key: what clients present, or None.
+        api_key: what clients present, or None. It goes to that server only, and to no other host or port.
+        workers: addresses of the pages to read instead of the server's own: those of the workers behind a router, of
+            whatever engine each is; what they tell is added up.
+
+    Attributes:
+        names: the engine's names; of workers what holds for all of them, and None until they were first read.
     """
 
-    def __init__(self, base_url: str, engine: str, api_key: str | None = None) -> None:
-        self._url = root_of(base_url) + "/metrics"
+    def __init__(self, base_url: str, engine: str, api_key: str | None = None, workers: Sequence[str] = ()) -> None:
+        self._own = root_of(base_url) + "/metrics"
+        self._pages = tuple(page_url(one) for one in workers)
         self._api_key = api_key
-        self.names: EngineNames | None = ENGINES.get(engine.lower())
+        self.names: EngineNames | None = None if workers else ENGINES.get(engine.lower())
         self._closed: str | None = None
 
+    @property
+    def pages(self) -> int:
+        """How many pages are added up."""
+        return len(self._pages) or 1
+
     def read(self) -> Page:
-        """The page now. Never raises: a page that cannot be had is a note, and is not asked for again."""
-        if self.names is None:
+        """The pages now. Never raises: one that cannot be had is a note, and nothing is asked for again.
+
+        Of several pages all are needed: a sum with a worker missing would be taken for the whole.
+        """
+        if self.names is None and not self._pages:
             return Page({})
         if self._closed is None and find_spec("prometheus_client") is None:
             self._closed = (
@@ -62,58 +76,73 @@ class MetricsDoor:
                 "pip install 'phasegate[metrics]'"
             )
         if self._closed is None:
-            sleep(self.names.settle)
+            sleep(self.names.settle if self.names is not None else SETTLE)
             try:
-                return Page(read_page(ask_text(self._url, api_key=self._api_key, seconds=SECONDS), self.names))
-            except AskError as error:
-                hint = f"; {self.names.enabled_by} opens it" if self.names.enabled_by else ""
-                self._closed = f"the server's own counters were not read: /metrics gave {error}{hint}"
-            except ValueError as error:
-                self._closed = f"the server's own counters were not read: /metrics is not readable ({error})"
+                return Page(self._read_workers() if self._pages else self._read_own())
+            except _ClosedError as closed:
+                self._closed = f"the server's own counters were not read: {closed}"
         return Page({}, self._closed)
 
+    def _read_own(self) -> dict[str, Reading]:
+        assert self.names is not None
+        hint = f"; {self.names.enabled_by} opens it" if self.names.enabled_by else ""
+        return readings_of(self._samples(self._own, "/metrics", hint), self.names)
 
-def read_page(text: str, names: EngineNames) -> dict[str, Reading]:
-    """The readings of a page.
+    def _read_workers(self) -> dict[str, Reading]:
+        pages, engines = [], []
+        for url in self._pages:
+            shown = without_userinfo(url)
+            pages.append(self._samples(url, shown, "; --perf-metrics-url names the pages of workers"))
+            engine = engine_of(pages[-1])
+            if engine is None:
+                known = ", ".join(one.prefix for one in ENGINES.values())
+                raise _ClosedError(f"{shown} is the page of no engine that is known by its names ({known})")
+            engines.append(engine)
+        self.names = _common([ENGINES[engine] for engine in dict.fromkeys(engines)])
+        return readings_of_workers(pages)
+
+    def _samples(self, url: str, shown: str, hint: str) -> Samples:
+        key = self._api_key if _same_door(url, self._own) else None
+        try:
+            return samples_of(ask_text(url, api_key=key, seconds=SECONDS))
+        except AskError as error:
+            raise _ClosedError(f"{shown} gave {error}{hint}") from None
+        except ValueError as error:
+            raise _ClosedError(f"{shown} is not readable ({error})") from None
+
+
+class _ClosedError(Exception):
+    """A page that cannot be had; the message says which and why."""
+
+
+def page_url(text: str) -> str:
+    """A page's address from what a user wrote: as it stands where it ends in ``/metrics``, else that below its root.
 
     Raises:
-        ValueError: it is not in Prometheus' text format.
-        ImportError: the package ``prometheus-client`` is not installed.
+        ValueError: it is no address; one line.
     """
-    from prometheus_client.parser import text_string_to_metric_families
-
-    samples: dict[str, list[tuple[Mapping[str, str], float]]] = defaultdict(list)
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            samples[sample.name].append((sample.labels, sample.value))
-    readings = {}
-    for word, candidates in names.words.items():
-        found = next((one for name in candidates if (one := _reading(word, name, samples)) is not None), None)
-        if found is not None:
-            readings[word] = found
-    return readings
+    if address_problem(text) is not None:
+        raise ValueError(
+            f"--perf-metrics-url {without_userinfo(text)!r} is no address of a metrics page; "
+            "write http://host:port or http://host:port/metrics"
+        )
+    return text if urlsplit(text).path.rstrip("/").endswith("/metrics") else root_of(text) + "/metrics"
 
 
-def _reading(word: str, name: Name, samples: Mapping[str, list[tuple[Mapping[str, str], float]]]) -> Reading | None:
-    """One metric, summed over the samples that have its labels; None where the page has none."""
-
-    def values(spelling: str) -> list[float]:
-        return [value for labels, value in samples.get(spelling, ()) if _has(labels, name.labels)]
-
-    if word in GAUGES:
-        found = values(name.name)
-        return Reading(Kind.GAUGE, max(found) if word in _FRACTIONS else sum(found)) if found else None
-    sums, counts = values(f"{name.name}_sum"), values(f"{name.name}_count")
-    if sums and counts:
-        return Reading(Kind.HISTOGRAM, sum(sums), sum(counts))
-    found = values(f"{name.name}_total") or values(name.name)
-    return Reading(Kind.COUNTER, sum(found)) if found else None
+def _common(engines: Sequence[EngineNames]) -> EngineNames:
+    """What holds for all of some engines."""
+    if len(engines) == 1:
+        return engines[0]
+    return EngineNames(
+        {},
+        "",
+        tokenised_inside=all(one.tokenised_inside for one in engines),
+        settle=max(one.settle for one in engines),
+        probed=all(one.probed for one in engines),
+    )
 
 
-def _has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    return all(fnmatchcase(labels.get(name, ""), value) for name, value in wanted.items())
-
-
-def words_without_meaning(names: Iterable[str]) -> list[str]:
-    """Words that are none of ours; a check of the table."""
-    return sorted(set(names) - {*TIMES, *COUNTS, *GAUGES})
+def _same_door(url: str, other: str) -> bool:
+    """Whether both addresses are of one server."""
+    one, two = urlsplit(url), urlsplit(other)
+    return (one.scheme, one.hostname, one.port) == (two.scheme, two.hostname, two.port)

@@ -98,6 +98,6 @@ class EngineRoom:
         truth.cached_tokens, truth.preemptions = course.cached_tokens, course.preemptions
         truth.drafted, truth.accepted = course.drafted, course.accepted
         truth.queued = self.clock.real(course.queued_at)
-        for name in ("prefill_start", "prefill_end"):
+        for name in ("prefill_start", "prefill_end", "handed_over"):
             moment = getattr(course, name)
             setattr(truth, name, None if moment is None else self.clock.real(moment))

@@ -32,8 +32,15 @@ def render(truths: Sequence[Truth], timetable: Timetable, cache: PrefixCache, sp
     lines: list[str] = []
     for name, (kind, value) in values.items():
         lines += [f"# TYPE {PREFIX}_{name} {kind}", f"{PREFIX}_{name} {value}"]
+    if any(truth.handed_over is not None for truth in truths):
+        lines += _histogram(f"{PREFIX}_kv_handoff_seconds", handoffs(truths))
     ttfts = [(t.chunks[0].planned - t.arrived) * speed for t in truths if t.chunks]
     return "\n".join([*lines, *_histogram(f"{PREFIX}_time_to_first_token_seconds", ttfts), ""])
+
+
+def handoffs(truths: Sequence[Truth]) -> list[float]:
+    """Real seconds, as a client counts them, that each KV cache was on its way between the pools."""
+    return [t.handed_over - t.prefill_end for t in truths if t.handed_over is not None and t.prefill_end is not None]
 
 
 def _histogram(name: str, values: Sequence[float]) -> Iterator[str]:

@@ -71,6 +71,7 @@ class Course:
         queued_at: when it joined the queue.
         prefill_start: when its prompt was first worked on; None before.
         prefill_end: when its prompt was first complete; None before.
+        handed_over: when its KV cache had reached the pool that decodes; None before, and where there is one pool.
         cached_tokens: prompt tokens that the prefix cache held.
         preemptions: how often it was thrown out of the KV memory.
         drafted, accepted: tokens guessed ahead for it, and those that were right.
@@ -79,6 +80,7 @@ class Course:
     queued_at: float
     prefill_start: float | None = None
     prefill_end: float | None = None
+    handed_over: float | None = None
     cached_tokens: int = 0
     preemptions: int = 0
     drafted: int = 0

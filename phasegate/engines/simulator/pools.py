@@ -32,7 +32,7 @@ class _DecodePool(Scheduler):
 
     def take(self, job: Job, at: float) -> None:
         """A request whose KV cache has arrived at that moment; calls come in the order of moments."""
-        job.ready_at = at
+        job.ready_at = job.course.handed_over = at
         self._waiting.append(job)
 
     def _look_up(self, job: Job) -> None:

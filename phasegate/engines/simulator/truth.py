@@ -37,7 +37,7 @@ class Truth:
         arrived: when the whole request had been read.
         simulated_at: the same moment in the simulator's own seconds, for replaying the plan.
         prompt_tokens, output_tokens: lengths that the engine worked with.
-        queued, prefill_start, prefill_end: the engine's own moments; None where they never came.
+        queued, prefill_start, prefill_end, handed_over: the engine's own moments; None where they never came.
         cached_tokens: prompt tokens found in the prefix cache.
         preemptions: times it was thrown out of the KV memory.
         drafted, accepted: tokens guessed ahead, and those that were right.
@@ -56,6 +56,7 @@ class Truth:
     queued: float | None = None
     prefill_start: float | None = None
     prefill_end: float | None = None
+    handed_over: float | None = None
     cached_tokens: int = 0
     preemptions: int = 0
     drafted: int = 0
