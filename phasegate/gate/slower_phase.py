@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from phasegate.gate.diagnose.thresholds import READING_SHARE
-
 PREFILL, DECODE, BOTH = "prefill", "decode", "both"
 
 PROVEN = "REGRESSION"
+
+OWN_SHARE = 0.5
+"""Part of TTFT's growth that must be left when the growth of a step of decode is taken off, for it to be prefill's own.
+The same as a diagnosis asks for (``diagnose.thresholds.READING_SHARE``), which stands above the gate."""
 
 
 class JudgedRow(Protocol):
@@ -82,7 +84,7 @@ def cause(row: JudgedRow, every: Sequence[JudgedRow]) -> str:
     name, _, label = row.metric.partition(":")
     if name == "ttft":
         grown, step = _grown(row), _step(row.workload, label, every)
-        return DECODE if step > 0.0 and grown > 0.0 and grown - step < READING_SHARE * grown else row.phase
+        return DECODE if step > 0.0 and grown > 0.0 and grown - step < OWN_SHARE * grown else row.phase
     if name == "ttfo" and _step(row.workload, label, every) > 0.0:
         starts = _proven(row.workload, "ttft", label, every)
         return row.phase if any(cause(one, every) != DECODE for one in starts) else DECODE

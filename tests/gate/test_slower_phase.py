@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from phasegate.gate.diagnose.thresholds import READING_SHARE
 from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy
-from phasegate.gate.slower_phase import cause, leading_row, slower_phase, slower_phases
+from phasegate.gate.slower_phase import OWN_SHARE, cause, leading_row, slower_phase, slower_phases
 from phasegate.gate.verdict import Finding, GateResult, Verdict
 from phasegate.report.document.from_gate import gate_of
 from phasegate.report.document.headline import Parts, headline_of
@@ -125,6 +126,10 @@ STEPS = finding("tpot", 0.020, 0.030)
 def test_a_first_token_is_decodes_where_steps_of_its_workload_explain_it(start: Finding, phase: str) -> None:
     """Two steps are the limit: a request that joins a batch may wait for a running step before its own."""
     assert cause(start, [start, STEPS]) == phase
+
+
+def test_a_diagnosis_asks_for_the_same_share() -> None:
+    assert OWN_SHARE == READING_SHARE
 
 
 def test_steps_that_are_not_proven_slower_explain_nothing() -> None:
