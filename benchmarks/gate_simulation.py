@@ -199,9 +199,10 @@ def judge_by_sessions(baseline: int, *, sentinel: bool) -> Judge:
 Judge = Callable[[np.random.Generator, Noise, Sequence[Tally]], None]
 
 
-def scenarios() -> list[tuple[Judge, list[Tally]]]:
+def scenarios(*, others: bool = True) -> list[tuple[Judge, list[Tally]]]:
     """What is simulated, with fresh tallies; one stream of random numbers each."""
-    prior = [Tally(name, "8 sessions" if name in WHOLE_BASELINE else "the last session", "1 session") for name in RULES]
+    rules = RULES if others else ()
+    prior = [Tally(name, "8 sessions" if name in WHOLE_BASELINE else "the last session", "1 session") for name in rules]
     return [
         (judge_with_sentinel, [Tally("phasegate", "8 sessions + sentinel", "3 sessions"), *prior]),
         (judge_in_sequence, [Tally("phasegate", "20 sessions", "2+3 sessions")]),
@@ -218,10 +219,15 @@ def scenarios_by_sessions() -> list[tuple[Judge, list[Tally]]]:
     ]
 
 
-def simulate(builds: int, seed: int, noise: Noise = SERVER, *, by_sessions: bool = False) -> list[Tally]:
-    """Run all scenarios, or those of `scenarios_by_sessions`; the same seed gives the same figures."""
+def simulate(
+    builds: int, seed: int, noise: Noise = SERVER, *, others: bool = True, by_sessions: bool = False
+) -> list[Tally]:
+    """Run all scenarios, or those of `scenarios_by_sessions`; the same seed gives the same figures.
+
+    ``others`` says whether other tools' rules judge the builds too.
+    """
     tallies: list[Tally] = []
-    for number, (judge, group) in enumerate(scenarios_by_sessions() if by_sessions else scenarios()):
+    for number, (judge, group) in enumerate(scenarios_by_sessions() if by_sessions else scenarios(others=others)):
         for build in range(builds):
             judge(np.random.default_rng([seed, number, build]), noise, group)
         tallies += group
@@ -272,10 +278,11 @@ def main() -> None:
     parser.add_argument(
         "--by-sessions", action="store_true", help="2 to 8 candidate sessions instead of the page's rows"
     )
+    parser.add_argument("--ours", action="store_true", help="without the other tools' rules")
     chosen = parser.parse_args()
     noise = replace(PROFILES[chosen.noise], candidate_scatter=chosen.candidate_scatter)
     began = time.process_time()
-    tallies = simulate(chosen.builds, chosen.seed, noise, by_sessions=chosen.by_sessions)
+    tallies = simulate(chosen.builds, chosen.seed, noise, others=not chosen.ours, by_sessions=chosen.by_sessions)
     print(f"{chosen.builds} builds of {COMPARISONS} comparisons a row, seed {chosen.seed}, noise: {noise}\n")
     print("\n".join(table(tallies)))
     for sequence in (one for one in tallies if one.sessions):

@@ -20,7 +20,7 @@ from scipy.special import fdtrc
 
 from phasegate.stats.autocorrelation import degrees_of_freedom, unbiased, variance_factor
 from phasegate.stats.moderated import LEAST_COMPARISONS
-from phasegate.stats.winsor import LIMIT_OF_FEW, PULLED_TO, winsorised
+from phasegate.stats.winsor import LIMIT_OF_FEW, PULLED_TO, median_of, winsorised
 
 Logs = NDArray[np.float64]
 
@@ -162,10 +162,11 @@ def _without_a_bad_one(candidate: Logs, deviation: float) -> Logs:
 
     A single far session is a bad one and says nothing of how much all of them vary; several far ones do.
     """
-    off = candidate - np.median(candidate)
+    middle = median_of(candidate)
+    off = candidate - middle
     far = np.abs(off) > LIMIT_OF_FEW * deviation
     if candidate.size > 2 and np.count_nonzero(far) == 1:
-        return np.where(far, np.median(candidate) + PULLED_TO * deviation * np.sign(off), candidate)
+        return np.where(far, middle + PULLED_TO * deviation * np.sign(off), candidate)
     return winsorised(candidate, deviation)[0]
 
 

@@ -34,7 +34,14 @@ def robust_scale(values: NDArray[np.float64]) -> float:
     That of few values is too small by n / (n - 0.8) (Croux and Rousseeuw 1992).
     """
     n = values.size
-    return float(_MAD_TO_SIGMA * n / (n - 0.8) * np.median(np.abs(values - np.median(values))))
+    return _MAD_TO_SIGMA * n / (n - 0.8) * median_of(np.abs(values - median_of(values)))
+
+
+def median_of(values: NDArray[np.float64]) -> float:
+    """The median of a few finite values; NumPy's own takes ten times as long for them, and a gate needs thousands."""
+    ordered = np.sort(values)
+    middle = values.size // 2
+    return float(ordered[middle] if values.size % 2 else (ordered[middle - 1] + ordered[middle]) / 2.0)
 
 
 def winsorised(values: NDArray[np.float64], known_scale: float = 0.0) -> tuple[NDArray[np.float64], int]:
@@ -48,7 +55,7 @@ def winsorised(values: NDArray[np.float64], known_scale: float = 0.0) -> tuple[N
     scale = known_scale if values.size < LEAST_VALUES else max(known_scale, robust_scale(values), SCALE_FLOOR)
     if scale <= 0.0 or values.size < 3:
         return values, 0
-    middle = np.median(values)
+    middle = median_of(values)
     far = np.abs(values - middle) > (LIMIT if values.size >= FEW else LIMIT_OF_FEW) * scale
     pulled = np.where(far, middle + PULLED_TO * scale * np.sign(values - middle), values)
     return pulled, int(np.count_nonzero(far))
