@@ -170,6 +170,10 @@ def perf_law(request: pytest.FixtureRequest) -> Any:
     def judge(result: LawResult) -> None:
         if result.detail == KNOWN_MISS:
             raise NotJudged("ADVISORY", result.reason)
+        # A law of TTFT has its blocks all the same: only TPOT needs the counts.
+        disproved = state.disproved_counts(request.node.nodeid) if result.n == 0 else None
+        if disproved is not None:
+            raise state.invalid_run(disproved)
         state.keep_law(request.node.nodeid, result)
         properties = request.node.user_properties
         properties[:] = [

@@ -18,6 +18,7 @@ from phasegate.session import Measurement
 from phasegate.stats.counters import ServerCounts
 from phasegate.stats.summary import MAX_ERROR_RATE
 from phasegate.timeline import Timeline
+from phasegate.wire.count_words import disproof_words, is_disproved
 from phasegate.workload import Cell, Planned, Workload
 
 
@@ -128,6 +129,14 @@ class WorkloadRun:
         if unfit > len(self.measured) / 2:
             kinds = ", ".join(f"{count} x {kind}" for kind, count in self.unfit().most_common())
             return f"{self.workload.name}: {self._share(unfit)} answers are unfit for a latency sample ({kinds})"
+        return None
+
+    def disproved(self) -> str | None:
+        """Why the token counts of some cell prove nothing, in one line; None while most counts of every cell stand."""
+        for cell in self.workload.cells:
+            lines = [line for line in self.timelines(cell) if line.status == "ok"]
+            if sum(map(is_disproved, lines)) > len(lines) / 2:
+                return f"{self.workload.name}: {disproof_words(self.timelines())}"
         return None
 
     def _share(self, count: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from phasegate.report.lab_tables import Row, attribution, cache_lines
 from phasegate.run import WorkloadRun
+from phasegate.wire.count_words import disproof_words, doubts
 
 
 def reading_order(run: WorkloadRun) -> tuple[bool, bool, str]:
@@ -40,8 +41,10 @@ def said(run: WorkloadRun, rows: Sequence[Row]) -> list[str]:
 
 
 def remarks(run: WorkloadRun) -> list[str]:
-    """A stopped run, failed requests, answers unfit for a sample, and notes of the client."""
+    """A stopped run, failed requests, answers unfit for a sample, counts in doubt, and notes of the client."""
     lines = [f"PARTIAL: stopped after {len(run.measured)} requests"] if run.partial else []
     lines += [f"failed: {count} x {kind}" for kind, count in run.failures().items()]
     lines += [f"unfit for a sample: {count} x {reason}" for reason, count in run.unfit().items()]
-    return lines + [f"note: {note}" for note in run.notes]
+    denied = disproof_words(run.timelines())
+    lines += [denied] if denied is not None else []
+    return lines + [f"note: {note}" for note in (*doubts(run.timelines()), *run.notes)]

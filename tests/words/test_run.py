@@ -73,3 +73,16 @@ def test_measurements_count_what_they_leave_out() -> None:
     assert ttft.token_source is None
     tpot = next(one for one in run.measurements() if one.workload == SHORT.label and one.metric == "tpot")
     assert tpot.token_source == "usage"
+
+
+def test_counts_that_are_disproved_in_most_answers_of_a_cell_are_named_and_ttft_is_kept() -> None:
+    """TPOT has no value there, TTFT has, and the run is not refused as a whole."""
+    lie = timeline(flags=("usage_inconsistent",), output_tokens=2)
+    run = run_of([lie, lie, timeline()], [timeline()] * 3)
+    said = run.disproved()
+    assert said is not None
+    assert "usage counts 2 tokens where 5 token events came (2 of 6 answers)" in said
+    assert len(run.values("ttft", SHORT)) == 3
+    assert list(run.values("tpot", SHORT)) == [2]
+    assert run.problem() is None
+    assert run_of([lie, timeline(), timeline()], [timeline()] * 3).disproved() is None
