@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from phasegate.report.document.model import Document, Gate, Row, tone_of
+from phasegate.report.document.server_words import clock_table, counts_table, reset_lines
 from phasegate.report.document.words import change, interval, metric_name, plural, value
 from phasegate.units import format_percent
 
@@ -15,6 +16,12 @@ LONGEST = 60_000
 
 MOST_ROWS = 25
 """Rows of a table before the rest is only counted."""
+
+MOST_FINDINGS = 5
+"""Findings of the diagnosis before the rest is only counted."""
+
+FIRST_LEVERS = 2
+"""Levers of a finding that are named; they come in the order in which to try them."""
 
 
 def render_markdown(document: Document) -> str:
@@ -46,6 +53,8 @@ def _lines(document: Document) -> Iterator[str]:
     yield from _objectives(document)
     yield from _laws(document)
     yield from _failures(document)
+    yield from _diagnosis(document)
+    yield from _server(document)
     yield from _foot(document)
 
 
@@ -120,6 +129,50 @@ def _failures(document: Document) -> Iterator[str]:
         yield f"- ⚠️ {_safe(line)}"
     if said:
         yield ""
+
+
+def _diagnosis(document: Document) -> Iterator[str]:
+    """What takes the time and what helps first; evidence and the other levers are in the other reports."""
+    if not document.diagnosis:
+        return
+    yield "**Where the time goes, and what helps**"
+    yield ""
+    found = [one for one in document.diagnosis if one.get("rule")]
+    for one in found[:MOST_FINDINGS]:
+        phase = f" ({one['phase']})" if one.get("phase") else ""
+        said = ": ".join(str(part) for part in (one.get("symptom"), one.get("cause")) if part)
+        tried = [str(lever["name"] if isinstance(lever, Mapping) else lever) for lever in one.get("levers") or ()]
+        helps = f"<br>helps: {_safe('; '.join(tried[:FIRST_LEVERS]))}" if tried else ""
+        yield f"- {_safe(said + phase)}{helps}"
+    if len(found) > MOST_FINDINGS:
+        yield f"- and {len(found) - MOST_FINDINGS} more"
+    yield from (
+        f"- {_safe(str(one['cause']))}" for one in document.diagnosis if not one.get("rule") and one.get("cause")
+    )
+    yield ""
+
+
+def _server(document: Document) -> Iterator[str]:
+    """The server's own clock and counts, folded."""
+    tables = [table for table in (clock_table(document), counts_table(document)) if table is not None]
+    lines = reset_lines(document)
+    if not tables and not lines:
+        return
+    yield "<details><summary>The server's own clock beside the client's</summary>"
+    yield ""
+    for table in tables:
+        yield f"| {' | '.join(map(_cell, table.head))} |"
+        yield f"|---|{'--:|' * (len(table.head) - 1)}"
+        for row in table.rows[:MOST_ROWS]:
+            yield f"| {' | '.join(map(_cell, row))} |"
+        yield ""
+        if len(table.rows) > MOST_ROWS:
+            yield f"and {len(table.rows) - MOST_ROWS} more"
+            yield ""
+    yield from (f"- {_safe(line)}" for line in lines)
+    yield from [""] if lines else []
+    yield "</details>"
+    yield ""
 
 
 def _foot(document: Document) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from phasegate.engines.base import Engine
@@ -20,6 +21,7 @@ from phasegate.report.document.build import Finished, build
 from phasegate.report.document.model import Document, Failure
 from phasegate.run import Measured, WorkloadRun
 from phasegate.session import Session
+from phasegate.stats.counters import ServerCounts
 from phasegate.stats.outcome import LawResult, Outcome
 from phasegate.workload import Planned, Workload
 from tests.load_runs import level_run
@@ -83,7 +85,8 @@ def lab() -> Lab:
         seed=11,
     )
     lengths = workload_run("prompt-length", (128, 512), (8,)), workload_run("output-length", (64,), (16, 96))
-    made.runs.update({run.workload.name: run for run in (*lengths, cache_run())})
+    told = replace(cache_run(), server=ServerCounts({"cached_tokens": 30.0, "prompt_tokens": 90.0}))
+    made.runs.update({run.workload.name: run for run in (*lengths, told)})
     return made
 
 
@@ -111,9 +114,29 @@ def load_of(*, broken: bool) -> dict[str, Any]:
     """Three levels of load, of which the highest breaks the objective where asked."""
     runs = {1: level_run(1, [0.1] * 60), 4: level_run(4, [0.2] * 60)}
     runs[16] = level_run(16, [0.9 if broken else 0.3] * 60, failures=2 if broken else 0)
+    runs[16] = replace(runs[16], server=level_counts(runs[16].window))
     load = LoadLab(cast("Lab", None), levels=runs)
     load.found = limits([OBJECTIVE], list(runs.values()), at_most=64)
     return {"load": load, "objectives": [OBJECTIVE], "judged": [judge_level(OBJECTIVE, one) for one in runs.values()]}
+
+
+def level_counts(window: float) -> ServerCounts:
+    """What a server with two pools counted: twelve requests ran and three waited at any moment of the level."""
+    grown = {
+        "queue": 3 * window,
+        "inference": 12 * window,
+        "handoff": 4.8,
+        "handoff_bytes": 60 * 12.5e6,
+        "preemptions": 7.0,
+        "steps": 100.0,
+        "step_streams": 950.0,
+        "drafted_tokens": 400.0,
+        "accepted_tokens": 100.0,
+        "cache_queries": 1000.0,
+        "cache_hits": 250.0,
+    }
+    counted = dict.fromkeys(("queue", "inference", "handoff", "handoff_bytes"), 60.0)
+    return ServerCounts(grown, counted, reset=("prompt_tokens",))
 
 
 def document(ttft: float = 1.0, tpot: float = 1.0, spread: float = 0.002, **more: Any) -> Document:
@@ -147,9 +170,11 @@ def full_document() -> Document:
                 "rule": "prefill",
                 "symptom": "slow to start",
                 "cause": "prefill",
+                "phase": "prefill",
                 "evidence": ["TTFT 280 ms"],
-                "levers": [],
-            }
+                "levers": [{"name": "chunked prefill", "cannot": ""}, {"name": "a|b", "cannot": ""}, {"name": "third"}],
+            },
+            {"symptom": "the longest request", "cause": "prefill takes 80 % of it", "phase": "prefill"},
         ],
         server_timings={LONG: {"TTFT": 0.28, "prefill": 0.25, "unexplained": -0.001}},
         roofline={"verdict": "decode runs at 60 % of its limit", "arithmetic": ["a step: 125 MB"]},

@@ -181,3 +181,25 @@ def test_values_are_frozen() -> None:
 def test_load_is_left_out_where_nothing_was_measured_under_load() -> None:
     assert document().load is None
     assert document(**load_of(broken=False)).load is not None
+
+
+def test_what_the_server_counted_is_kept_by_workload_and_level() -> None:
+    """In the file, too: means, shares, and who ran and waited at a moment."""
+    read = from_json(to_json(full_document()), "report.json")
+    assert read.load is not None
+    told = {level.level: level.server for level in read.load.levels}
+    assert (told[1.0], told[4.0]) == (None, None)
+    busy = told[16.0]
+    assert busy is not None
+    assert busy.running == pytest.approx(12)
+    assert busy.waiting == pytest.approx(3)
+    assert (busy.cache_hit_rate, busy.acceptance, busy.preemptions) == (0.25, 0.25, 7.0)
+    assert (busy.streams_per_step, busy.handoff_bytes) == (9.5, 12.5e6)
+    assert busy.seconds["handoff"] == pytest.approx(0.08)
+    assert busy.reset == ("prompt_tokens",)
+    cached = {table.name: table.server for table in read.workloads}
+    assert cached["prompt-length"] is None
+    shares = cached["prefix-cache"]
+    assert shares is not None
+    assert shares.cache_hit_rate == pytest.approx(1 / 3)
+    assert (shares.running, shares.waiting, shares.acceptance) == (None, None, None)

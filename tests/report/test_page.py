@@ -125,3 +125,15 @@ def test_a_page_is_the_same_each_time() -> None:
 
 def test_a_page_is_light(page: str) -> None:
     assert len(page.encode()) < 400_000
+
+
+def test_what_the_server_counted_stands_below_its_clock(page: str) -> None:
+    """Only the columns that somebody fills, and what a reset made useless in words."""
+    section = page.split('<section id="server">')[1].split("</section>")[0]
+    heads = re.findall(r'<th scope="col">([^<]*)</th>', section)
+    assert heads[:4] == ["workload", "TTFT", "prefill", "unexplained"]
+    assert {"hand-off", "moved", "running", "waiting", "drafts accepted", "preemptions"} < set(heads)
+    assert "<td>16 at a time</td>" in section
+    assert "<td>80.0 ms</td><td>12.5 MB</td><td>12.0</td><td>3.0</td>" in section
+    assert "counters were reset meanwhile" in section
+    assert '<section id="server">' not in render_html(document(lab=None))

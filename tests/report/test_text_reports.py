@@ -24,6 +24,35 @@ def test_markdown_answers_first_and_shows_the_gated_rows() -> None:
     assert len(text) < 8_000
 
 
+def test_markdown_says_what_takes_the_time_and_what_helps_first() -> None:
+    """Symptom, cause, phase and two levers of each finding, then where the longest request spends its time."""
+    lines = render_markdown(full_document()).splitlines()
+    begin = lines.index("**Where the time goes, and what helps**")
+    assert lines[begin + 2 : begin + 4] == [
+        "- slow to start: prefill (prefill)<br>helps: chunked prefill; a|b",
+        "- prefill takes 80 % of it",
+    ]
+    assert "Where the time goes" not in render_markdown(document())
+
+
+def test_markdown_has_the_servers_clock_and_counts_as_tables() -> None:
+    """Every row of a table has the cells of its head."""
+    text = render_markdown(full_document())
+    folded = text.split("<details><summary>The server's own clock beside the client's</summary>")[1].split(
+        "</details>"
+    )[0]
+    clock, counts, resets = folded.strip().split("\n\n")
+    assert f"| {LONG} | 280 ms | 250 ms | -1.00 ms |" in clock
+    assert counts.splitlines()[0] == (
+        "| workload or level | queue | hand-off | moved | running | waiting | streams in a step | from the cache "
+        "| drafts accepted | preemptions |"
+    )
+    assert counts.splitlines()[-1].endswith("| 80.0 ms | 12.5 MB | 12.0 | 3.0 | 9.5 | 25 % | 25 % | 7 |")
+    assert {line.count("|") for line in counts.splitlines()} == {11}
+    assert resets == "- 16 at a time: counters were reset meanwhile and are not used: prompt_tokens"
+    assert "own clock" not in render_markdown(document(lab=None))
+
+
 @pytest.mark.parametrize(("made", "mark"), [({}, "✅ PASS"), ({"invalid": ["broken"]}, "⚠️ INVALID_RUN")])
 def test_the_mark_follows_the_word(made: dict[str, list[str]], mark: str) -> None:
     assert render_markdown(document(**made)).startswith(f"## {mark}")  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ import numpy as np
 
 from phasegate.metric import Undefined, metric_named
 from phasegate.report import run_words
+from phasegate.report.document.from_server import counted_of
 from phasegate.report.document.model import MOST_SAMPLES, CellRow, Fit, RequestLine, WorkloadTable
 from phasegate.report.document.numbers import estimate, gaps_of, line_through
 from phasegate.report.lab_tables import COLUMNS, Row, rows_of
@@ -32,6 +33,7 @@ def _table(run: WorkloadRun) -> WorkloadTable:
         gaps=gaps_of(run.gaps()),
         said=tuple(run_words.said(run, rows)),
         remarks=tuple(run_words.remarks(run)),
+        server=counted_of(run.server, sum(line.status == "ok" for line in run.timelines())),
     )
 
 

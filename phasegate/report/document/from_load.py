@@ -9,7 +9,8 @@ from phasegate.gate.slo import Objective
 from phasegate.gate.slo_search import Limit
 from phasegate.gate.slo_share import Kept, attained
 from phasegate.load_lab import LoadLab
-from phasegate.load_run import LevelRun
+from phasegate.load_run import LevelRun, ended_well
+from phasegate.report.document.from_server import counted_of
 from phasegate.report.document.model import Estimate, LevelRow, LimitRow, Load, ObjectiveRow
 from phasegate.report.document.numbers import estimate
 from phasegate.report.load_tables import all_stall_lines, batching_lines, level_notes
@@ -47,6 +48,7 @@ def _level(run: LevelRun, objectives: Sequence[Objective]) -> LevelRow:
         request_rate=run.request_rate,
         attained=attained(objectives, run) / run.sent if objectives and run.sent else None,
         remarks=tuple(level_notes([run])),
+        server=counted_of(run.server, sum(map(ended_well, run.timelines)), run.window),
     )
 
 

@@ -24,6 +24,7 @@ from phasegate.report.document.model_measured import (
     Load,
     ObjectiveRow,
     RequestLine,
+    ServerCounted,
     WorkloadTable,
 )
 
@@ -53,6 +54,7 @@ __all__ = [
     "Reproduce",
     "RequestLine",
     "Row",
+    "ServerCounted",
     "Trend",
     "TrendPoint",
     "Validity",

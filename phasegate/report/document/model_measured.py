@@ -41,6 +41,33 @@ class Gaps:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerCounted:
+    """What the server counted of a workload or a level of load; None for what it does not tell.
+
+    Attributes:
+        seconds: mean seconds a request by the server's clock, of what it tells: ``ttft``, ``queue``, ``prefill``,
+            ``decode``, ``inference``, ``total``, ``handoff`` (of a KV cache, for each move).
+        running, waiting: requests in work and queued at a moment, on average over a level; None for workloads.
+        streams_per_step: streams that got a token from a step of the engine, on average.
+        cache_hit_rate: share of prompt tokens that came from the prefix cache.
+        acceptance: share of drafted tokens that speculative decoding accepted.
+        preemptions: how often a request lost its memory.
+        handoff_bytes: mean size of a KV cache that was handed over.
+        reset: words whose counter fell meanwhile, so that nothing is known of them.
+    """
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    running: float | None = None
+    waiting: float | None = None
+    streams_per_step: float | None = None
+    cache_hit_rate: float | None = None
+    acceptance: float | None = None
+    preemptions: float | None = None
+    handoff_bytes: float | None = None
+    reset: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CellRow:
     """One cell of a workload.
 
@@ -102,6 +129,7 @@ class WorkloadTable:
         gaps: of all its requests; None where no request has any.
         said: attribution or what the cache saved, one sentence each.
         remarks: failures, unfit answers, a stopped run, notes of the client.
+        server: what the server counted meanwhile; None where it tells nothing.
     """
 
     name: str
@@ -113,6 +141,7 @@ class WorkloadTable:
     gaps: Gaps | None = None
     said: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    server: ServerCounted | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +158,7 @@ class LevelRow:
         token_rate, request_rate: per second of the measured window.
         attained: share of requests that met every objective; None without objectives.
         remarks: what a reader must know of it.
+        server: as in `WorkloadTable`.
     """
 
     level: float
@@ -141,6 +171,7 @@ class LevelRow:
     request_rate: float
     attained: float | None = None
     remarks: tuple[str, ...] = ()
+    server: ServerCounted | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ The page's own security policy forbids every request, so a report can be mailed,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -24,6 +24,7 @@ from phasegate.report.charts.svg import Chart
 from phasegate.report.charts.timeline import timeline_chart
 from phasegate.report.charts.trend import trend_chart
 from phasegate.report.document.model import WORDS, Document, Row, WorkloadTable, tone_of
+from phasegate.report.document.server_words import clock_table, counts_table, reset_lines
 from phasegate.report.document.words import change, interval, metric_name, plural, short_pair, show
 from phasegate.report.html.missing import missing_sections
 from phasegate.units import format_percent, format_rate, format_seconds
@@ -44,19 +45,11 @@ def render_html(document: Document) -> str:
         load_charts=load_charts(document.load) if document.load is not None else [],
         timeline=timeline_chart(document.request) if document.request is not None else None,
         trends=list(_trends(document)),
-        server=_server_table(document),
+        clock=clock_table(document),
+        counts=counts_table(document),
+        resets=reset_lines(document),
         missing=missing_sections(document),
     )
-
-
-def _server_table(document: Document) -> tuple[list[str], list[list[str]]] | None:
-    """Head and rows of what the server itself reports; parts that no cell has are left out."""
-    told = {label: parts for label, parts in (document.server_timings or {}).items() if isinstance(parts, Mapping)}
-    if not told:
-        return None
-    names = list(dict.fromkeys(name for parts in told.values() for name in parts))
-    rows = [[label, *(format_seconds(parts.get(name)) for name in names)] for label, parts in told.items()]
-    return names, rows
 
 
 @cache
