@@ -57,6 +57,7 @@ def test_a_computed_workload_is_measured_like_one_of_a_file(repository: Path, qu
     assert "test_row[chat[in=64,out=8]-tpot] PASSED" in done.output
 
 
+@pytest.mark.alone
 def test_a_metric_of_ones_own_is_stored_compared_and_asked_for(repository: Path, quick: QuickPytest) -> None:
     code = examples()
     conftest(repository, code["pytest_perf_metrics"])
@@ -65,6 +66,7 @@ def test_a_metric_of_ones_own_is_stored_compared_and_asked_for(repository: Path,
     done = quick.run(own, gate, *SIMULATED, "--perf-save-sessions", "kept", "--perf-sessions", "1", cwd=repository)
     assert "test_own.py ." in done.output, done.output
     stored = [json.loads(path.read_text()) for path in (repository / "kept").glob("*.json")]
+    assert stored, done.output
     names = {row["extra_info"]["metric"]: row["extra_info"] for row in stored[0]["benchmarks"]}
     assert names["second_gap"]["unit"] == "s"
     assert names["second_gap"]["phase"] == "decode"
