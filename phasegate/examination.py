@@ -34,8 +34,8 @@ ROUNDS = 2
 SHORTER = 4
 """The prompt is measured at a fourth of its length as well, which tells reading from a fixed delay."""
 
-BRIEF = 8
-"""Tokens of an answer that nobody measures."""
+BRIEF = 32
+"""Tokens of the shorter prompt's answer: few, and enough for its TPOT, which tells what decode pays for the context."""
 
 BEGINNINGS = 3
 """Shared beginnings of that traffic: few enough to fit into the slots of a small engine."""
@@ -128,7 +128,7 @@ def _traffic(lab: Lab, workload: Workload) -> Repeats:
 def shorter(workload: Workload, *, brief: bool = True) -> Workload | None:
     """The workload with prompts of a fourth of the length and nothing shared; None where they are short already.
 
-    ``brief`` makes answers a few tokens long: TTFT is what it is measured for.
+    ``brief`` makes answers a few tokens long: TTFT and TPOT are what it is measured for, not the whole request.
     """
     longest = max(workload.input_tokens)
     tokens = max(LEAST_PROMPT, longest // SHORTER)
