@@ -122,6 +122,22 @@ def test_words_in_charts_can_be_read_stand_apart_and_are_not_cut(
     assert browser.evaluate(CUT) == []
 
 
+def test_what_the_server_counted_needs_no_sideways_scrolling_on_a_phone(browser: Chromium, pages: Path) -> None:
+    """Each figure stands behind its name, within the window; on a desk it is a table with a head."""
+    outside = (
+        "[...document.querySelectorAll('#server td')].filter(e => e.getBoundingClientRect().right > innerWidth).length"
+    )
+    head = "getComputedStyle(document.querySelector('#server thead')).display"
+    name = "getComputedStyle(document.querySelector('#server td[data-name=waiting]:not(.none)'), '::before').content"
+    browser.open(pages / "full.html", width=390, height=844)
+    assert browser.evaluate(outside) == 0
+    assert browser.evaluate(head) == "none"
+    assert "waiting" in browser.evaluate(name)
+    browser.open(pages / "full.html", width=1280, height=800)
+    assert browser.evaluate(head) == "table-header-group"
+    assert browser.evaluate(name) == "none"
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_words_stand_out_from_their_ground(browser: Chromium, pages: Path, dark: bool) -> None:
     """Contrast of at least 4.5 to 1 for text (WCAG 2.2, criterion 1.4.3), in light and in dark."""
