@@ -12,7 +12,14 @@ from phasegate.engines.metrics.page import MetricsDoor
 from phasegate.metric import Undefined
 from phasegate.run import WorkloadRun
 from phasegate.stats.counters import Reading, ServerCounts, counted_between
-from phasegate.stats.first_token import FirstToken, Overheads, median_split, split_by_counts, split_by_timings
+from phasegate.stats.first_token import (
+    IMPOSSIBLE,
+    FirstToken,
+    Overheads,
+    median_split,
+    split_by_counts,
+    split_by_timings,
+)
 from phasegate.timeline import Expected, Timeline
 from phasegate.words import COMMON_WORDS
 from phasegate.workload import Cell
@@ -125,6 +132,15 @@ def splits_of(lines: Sequence[Timeline], overheads: Overheads | None = None) -> 
     """The TTFT of every usable request whose answer carried the server's timings, in parts."""
     splits = (split_by_timings(line, overheads) for line in lines if line.status == "ok" and line.sample_valid)
     return [one for one in splits if isinstance(one, FirstToken)]
+
+
+def impossible(run: WorkloadRun) -> str | None:
+    """Why the server's own times of a run are not used, in one line; None where they can be true, or none are told."""
+    lines = [line for line in run.timelines() if line.status == "ok" and line.sample_valid]
+    told = [split_by_timings(line) for line in lines]
+    if run.server is not None:
+        told.append(split_by_counts(run.timelines(), run.server))
+    return next((one.reason for one in told if isinstance(one, Undefined) and one.reason.startswith(IMPOSSIBLE)), None)
 
 
 def observed(view: ServerView, runs: Sequence[WorkloadRun]) -> dict[str, Any]:

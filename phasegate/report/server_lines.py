@@ -15,7 +15,7 @@ from rich.table import Table
 from phasegate.metric import metric_named
 from phasegate.report.table_text import render_table
 from phasegate.run import WorkloadRun, usable_value
-from phasegate.server_view import ServerView
+from phasegate.server_view import ServerView, impossible
 from phasegate.stats.counters import ServerCounts
 from phasegate.stats.first_token import (
     FirstToken,
@@ -91,6 +91,8 @@ def server_lines(view: ServerView, runs: Sequence[WorkloadRun], width: int, *, c
     lines = [line for table in _tables(rows) for line in render_table(table, width, colour=colour)]
     lines += list(_rest(rows))
     for run in runs:
+        reason = impossible(run)
+        lines += [f"{run.workload.name}: {reason}"] if reason is not None else []
         lines += [f"{run.workload.name}: {said}" for said in count_words(run.server)] if run.server else []
     if view.note is not None:
         lines.append(f"note: {view.note}")

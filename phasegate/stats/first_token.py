@@ -18,6 +18,14 @@ import numpy as np
 from phasegate.metric import Undefined, request_latency, time_to_first_token
 from phasegate.stats.counters import ServerCounts
 from phasegate.timeline import Timeline
+from phasegate.units import format_seconds
+
+CLOCK_ERROR, CLOCK_DRIFT = 0.001, 0.01
+"""Seconds, and share of a time, that two hosts' clocks may differ by: timings come in milliseconds, and a clock that is
+being set runs up to a thousandth too fast or slow. What the server takes is a part of what the client waits for, so a
+server's time beyond that is of other requests, or in another unit."""
+
+IMPOSSIBLE = "the server's own clock says more than the client measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +110,8 @@ class FirstToken:
 def split_by_timings(line: Timeline, overheads: Overheads | None = None) -> FirstToken | Undefined:
     """One request's TTFT in parts, by the timings that came with its answer.
 
+    Undefined where none came, or where they are longer than what the client waited.
+
     llama.cpp sends ``prompt_ms`` (from the start of the prompt to the first token) and ``predicted_ms`` (from there to
     the last one); vLLM's per-request metrics ``queue_time_ms`` and ``time_to_first_token_ms`` (from the scheduling on).
     """
@@ -114,13 +124,22 @@ def split_by_timings(line: Timeline, overheads: Overheads | None = None) -> Firs
     prefill = _seconds(timings, "prompt_ms")
     if prefill is not None:
         # llama.cpp counts from the moment a slot takes the request; whether it waited before is not told.
-        return FirstToken(client, prefill, overheads.http, tokenising, None, prefill, _held_back(line, timings))
+        held = _held_back(line, timings)
+        return _possible(FirstToken(client, prefill, overheads.http, tokenising, None, prefill, held))
     prefill, queue = _seconds(timings, "time_to_first_token_ms"), _seconds(timings, "queue_time_ms")
     if prefill is None:
         return Undefined("the answer carries no timings of the server")
     # These begin behind the tokenizer, also where the server's histogram of TTFT begins before it.
     text = None if overheads.tokenised_inside else tokenising
-    return FirstToken(client, prefill + (queue or 0.0), overheads.http, text, queue, prefill)
+    return _possible(FirstToken(client, prefill + (queue or 0.0), overheads.http, text, queue, prefill))
+
+
+def _possible(split: FirstToken) -> FirstToken | Undefined:
+    """The split, unless the server's part is longer than the whole."""
+    if split.server is None or split.server <= split.client * (1 + CLOCK_DRIFT) + CLOCK_ERROR:
+        return split
+    server, client = format_seconds(split.server), format_seconds(split.client)
+    return Undefined(f"{IMPOSSIBLE} ({server} of a TTFT of {client}); it is not used")
 
 
 def _held_back(line: Timeline, timings: Mapping[str, object]) -> float | None:
@@ -161,9 +180,9 @@ def split_by_counts(
     """The *mean* TTFT of some requests in parts, by what the server counted meanwhile.
 
     Histograms give means, so the client's mean stands beside them, not its median. Undefined where the server counted
-    another number of requests than were sent: somebody else used it, or it counts something else. Where every request
-    passed several workers, waiting and prefill are the sums over them, and there is no TTFT of the server's: theirs
-    may run beside each other, or one after the other.
+    another number of requests than were sent (somebody else used it, or it counts something else), or more time than
+    the client waited. Where every request passed several workers, waiting and prefill are the sums over them, and there
+    is no TTFT of the server's: theirs may run beside each other, or one after the other.
     """
     values = [value for line in lines if not isinstance(value := time_to_first_token(line), Undefined)]
     if not values:
@@ -185,7 +204,7 @@ def split_by_counts(
     if server is None:
         return Undefined("the server tells neither its TTFT nor its prefill")
     held = _held_back_on_average(lines, counts)
-    return FirstToken(float(np.mean(values)), server, overheads.http, tokenising, queue, prefill, held)
+    return _possible(FirstToken(float(np.mean(values)), server, overheads.http, tokenising, queue, prefill, held))
 
 
 def _passed_several(values: Sequence[float], counts: ServerCounts) -> FirstToken | Undefined:

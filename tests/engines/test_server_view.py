@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,7 @@ from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.lab import Lab
 from phasegate.load.target import Target
 from phasegate.report.server_lines import server_lines, server_rows
-from phasegate.server_view import observed
+from phasegate.server_view import impossible, observed
 from phasegate.sitting import session_of
 from phasegate.workload import Workload, parse_workload
 
@@ -77,6 +78,29 @@ def test_the_servers_means_stand_in_the_summary_and_in_the_session() -> None:
     told = session.server["observed"]
     assert told["small"]["counted"]["grown"]["requests"] == 6
     assert told["small"]["counted"]["reset"] == []
+
+
+def test_a_simulator_that_runs_faster_tells_the_time_as_its_client_counts_it() -> None:
+    """Four simulated seconds in a real one; the page's seconds are real ones."""
+    with lab_on(SimulatorConfig(seed=1, speed=4.0)) as lab:
+        run = lab.measure(small())
+        (row,) = server_rows(run, lab.server_view)
+    assert row.split.server is not None
+    assert 0 < row.split.server < row.split.client
+    assert impossible(run) is None
+
+
+def test_a_servers_time_beyond_the_clients_is_refused_in_one_line() -> None:
+    """Shown failing: the same counts four times as long make no row, and a line says why."""
+    with lab_on(SimulatorConfig(seed=1, prefill_tokens_per_second=2000.0)) as lab:
+        run = lab.measure(small())
+        assert run.server is not None
+        longer = replace(run.server, grown={**run.server.grown, "ttft": 4 * run.server.grown["ttft"]})
+        wrong = replace(run, server=longer)
+        assert server_rows(wrong, lab.server_view) == []
+        lines = server_lines(lab.server_view, [wrong], 200, colour=False)
+        assert impossible(run) is None
+    assert [line for line in lines if "the server's own clock says more than the client measured" in line] == lines
 
 
 def test_what_was_observed_does_not_key_a_baseline() -> None:

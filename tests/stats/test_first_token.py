@@ -6,7 +6,14 @@ import pytest
 
 from phasegate.metric import Undefined
 from phasegate.stats.counters import ServerCounts
-from phasegate.stats.first_token import FirstToken, Overheads, median_split, split_by_counts, split_by_timings
+from phasegate.stats.first_token import (
+    IMPOSSIBLE,
+    FirstToken,
+    Overheads,
+    median_split,
+    split_by_counts,
+    split_by_timings,
+)
 from tests.timelines import failed, timeline
 
 EVEN = ((0.0, 0.0), (2000.0, 0.002))
@@ -124,6 +131,28 @@ def test_nothing_told_is_said() -> None:
     """An empty page, and requests without a token."""
     assert isinstance(split_by_counts([timeline()], ServerCounts()), Undefined)
     assert isinstance(split_by_counts([failed()], ServerCounts({"ttft": 1.0}, {"ttft": 1})), Undefined)
+
+
+@pytest.mark.parametrize(("milliseconds", "possible"), [(100.0, True), (101.9, True), (102.1, False), (400.0, False)])
+def test_a_server_cannot_take_longer_than_its_client_waited(milliseconds: float, possible: bool) -> None:
+    """Of 100 ms: a millisecond and a hundredth are the clocks' error, more is of other requests or another unit."""
+    queued = {"queue_time_ms": 50.0, "time_to_first_token_ms": milliseconds - 50.0}
+    line = timeline(prompt_tokens=500)
+    for split in (
+        split_by_timings(timeline(server_timings={"prompt_ms": milliseconds})),
+        split_by_timings(timeline(server_timings=queued)),
+        split_by_counts([line] * 4, ServerCounts({"ttft": milliseconds * 4e-3}, {"ttft": 4})),
+        split_by_counts([line] * 4, ServerCounts({"prefill": milliseconds * 4e-3})),
+    ):
+        assert isinstance(split, FirstToken) is possible
+        assert possible or (isinstance(split, Undefined) and split.reason.startswith(IMPOSSIBLE))
+
+
+def test_both_times_are_told_where_the_servers_is_impossible() -> None:
+    """One line, with what follows."""
+    split = split_by_timings(timeline(0.0797, server_timings={"prompt_ms": 308.0}))
+    assert isinstance(split, Undefined)
+    assert split.reason == f"{IMPOSSIBLE} (308 ms of a TTFT of 79.7 ms); it is not used"
 
 
 def test_medians_of_parts_are_taken_part_by_part() -> None:

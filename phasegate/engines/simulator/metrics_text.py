@@ -1,4 +1,4 @@
-"""The simulator's counters in Prometheus' text format. Times are simulated seconds, like the settings."""
+"""The simulator's counters in Prometheus' text format. Times are real seconds, as a client counts them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the TTFT histogram, seconds."""
 
 
-def render(truths: Sequence[Truth], timetable: Timetable, cache: PrefixCache, speed: float) -> str:
+def render(truths: Sequence[Truth], timetable: Timetable, cache: PrefixCache) -> str:
     """The whole page. Counters cover what the truth log holds; the cache and the steps count since the start."""
     steps, step_streams = timetable.decoded
     values = {
@@ -34,12 +34,12 @@ def render(truths: Sequence[Truth], timetable: Timetable, cache: PrefixCache, sp
         lines += [f"# TYPE {PREFIX}_{name} {kind}", f"{PREFIX}_{name} {value}"]
     if any(truth.handed_over is not None for truth in truths):
         lines += _histogram(f"{PREFIX}_kv_handoff_seconds", handoffs(truths))
-    ttfts = [(t.chunks[0].planned - t.arrived) * speed for t in truths if t.chunks]
+    ttfts = [t.chunks[0].planned - t.arrived for t in truths if t.chunks]
     return "\n".join([*lines, *_histogram(f"{PREFIX}_time_to_first_token_seconds", ttfts), ""])
 
 
 def handoffs(truths: Sequence[Truth]) -> list[float]:
-    """Real seconds, as a client counts them, that each KV cache was on its way between the pools."""
+    """Seconds that each KV cache was on its way between the pools."""
     return [t.handed_over - t.prefill_end for t in truths if t.handed_over is not None and t.prefill_end is not None]
 
 

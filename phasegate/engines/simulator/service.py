@@ -205,7 +205,7 @@ class Service:
 
     def metrics(self, _: HttpRequest) -> tuple[str, bytes]:
         """Counters and gauges for Prometheus."""
-        text = metrics_text.render(self.truths, self.room.timetable, self.room.cache, self.config.speed)
+        text = metrics_text.render(self.truths, self.room.timetable, self.room.cache)
         return "text/plain; version=0.0.4", text.encode()
 
     def reset_prefix_cache(self, _: HttpRequest) -> tuple[str, bytes]:
