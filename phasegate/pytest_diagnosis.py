@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -65,12 +66,19 @@ def situation_of_run(state: PerfState) -> Situation | None:
     levels = {**load.searched, **load.levels}.values() if load is not None else ()
     if not runs and not levels:
         return None
-    gated = state.gate.gated if state.gate is not None else None
-    disturbed = [one.disturbed for one in gated.candidate if one.disturbed] if gated is not None else []
     return situation_of(
         runs,
         levels=levels,
         collisions=load.collisions if load is not None else (),
         objectives=state.load_options.objectives,
-        host=tuple(dict.fromkeys(disturbed)),
+        host=tuple(dict.fromkeys(_disturbances(state))),
     )
+
+
+def _disturbances(state: PerfState) -> Iterator[str]:
+    """What disturbed the engine's host: in the sessions that were judged or are to be stored, else in the whole run."""
+    gate = state.gate
+    sessions = [*(gate.updates if gate is not None else ()), *(gate.gated.candidate if gate and gate.gated else ())]
+    yield from (one.disturbed for one in sessions if one.disturbed)
+    if not sessions and state.disturbed is not None:
+        yield state.disturbed

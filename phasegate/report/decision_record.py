@@ -12,7 +12,7 @@ from phasegate.examination import Examined
 from phasegate.gate.diagnose import Ask, CacheCalls, Diagnosis, Level, Situation, diagnose
 from phasegate.gate.diagnose.expected import Expectation, expectations
 from phasegate.gate.diagnose.explanation import NEITHER
-from phasegate.gate.diagnose.situation import prefill_line
+from phasegate.gate.diagnose.prefill_line import prefill_line
 from phasegate.report.diagnosis_lines import lever_words
 from phasegate.units import format_percent, format_rate, format_seconds
 

@@ -24,8 +24,8 @@ from phasegate.gate.diagnose import (
 )
 from phasegate.gate.diagnose.explanation import PHASES
 from phasegate.gate.diagnose.from_limits import machine_of
+from phasegate.gate.diagnose.prefill_line import prefill_line
 from phasegate.gate.diagnose.remedies import REMEDIES
-from phasegate.gate.diagnose.situation import prefill_line
 from phasegate.gate.diagnose.thresholds import START_LIMIT, STREAM_LIMIT
 from phasegate.gate.roofline import HardwareFacts, ModelFacts
 from phasegate.gate.roofline_words import Measured, roofline
@@ -115,6 +115,21 @@ PLANTED: dict[str, tuple[Situation, Situation | None]] = {
             ),
         ),
         None,
+    ),
+    "kv-memory-full": (
+        replace(
+            WELL,
+            levels=(
+                Level(1, ttft=0.03, tpot=0.005, token_rate=170, requests=4, preemptions=0),
+                Level(16, ttft=0.9, tpot=0.007, token_rate=800, total=1.1, requests=64, preemptions=40),
+            ),
+        ),
+        None,
+    ),
+    "server-queue": (with_asks(replace(SHORT, ttft=1.0, total=1.155, server_prefill=0.03, server_queue=0.95)), None),
+    "queue-longer": (
+        with_asks(replace(SHORT, ttft=0.43, total=0.585, server_prefill=0.03, server_queue=0.4)),
+        with_asks(replace(SHORT, server_prefill=0.03, server_queue=0.0)),
     ),
     "hop-added": (
         with_asks(replace(SHORT, ttft=0.11, total=0.265), replace(WELL.asks[1], ttft=0.38, total=0.535)),

@@ -8,7 +8,7 @@ import pytest
 
 from phasegate.gate.diagnose import Situation, diagnose
 from phasegate.gate.diagnose.from_runs import ask_of
-from phasegate.gate.diagnose.steps import chunk_sizes, pace_of, second_gap, steps_of
+from phasegate.gate.diagnose.steps import Gaps, chunk_sizes, pace_of, gaps_of, steps_of
 from phasegate.metric import time_per_output_token
 from phasegate.timeline import Channel, Timeline, TokenEvent
 from tests.timelines import timeline
@@ -71,10 +71,11 @@ def test_a_pause_after_the_first_token_is_told_from_the_usual_gap() -> None:
     """The first gap apart from the others; answers too short for that say nothing."""
     moments = [100.1, 100.3, *(100.3 + 0.01 * n for n in range(1, 8))]
     line = replace(timeline(), tokens=tuple(TokenEvent(at, Channel.CONTENT, "w") for at in moments), output_tokens=9)
-    first, usual = second_gap([line])
-    assert first == pytest.approx(0.2)
-    assert usual == pytest.approx(0.01)
-    assert second_gap([burst(2, 1)]) == (None, None)
+    found = gaps_of([line])
+    assert found.second == pytest.approx(0.2)
+    assert found.usual == pytest.approx(0.01)
+    assert found.longest == pytest.approx(0.01)
+    assert gaps_of([burst(2, 1)]) == Gaps()
 
 
 def test_the_diagnosis_shows_steps_and_acceptance_where_there_are_any() -> None:

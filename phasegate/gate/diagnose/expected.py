@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from phasegate.gate.diagnose.situation import Ask, Line
+from phasegate.gate.diagnose.prefill_line import Line
+from phasegate.gate.diagnose.situation import Ask
 from phasegate.gate.diagnose.thresholds import USUAL_ACCEPTANCE
 from phasegate.units import format_seconds
 

@@ -90,6 +90,10 @@ class Case:
         """Seconds of a part of a request that are explained already."""
         return sum(one.seconds for one in self.found if (one.part, one.of) == (part, of) and not one.change)
 
+    def named(self, rule: str, of: str) -> bool:
+        """Whether a rule has found something of that request."""
+        return any((one.rule, one.of) == (rule, of) for one in self.found)
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from phasegate.gate.diagnose.server_times import Span, with_counts
 from phasegate.gate.diagnose.situation import (
     Ask,
     CacheCalls,
@@ -17,7 +18,7 @@ from phasegate.gate.diagnose.situation import (
     Situation,
     Stall,
 )
-from phasegate.gate.diagnose.steps import second_gap, steps_of
+from phasegate.gate.diagnose.steps import gaps_of, steps_of
 from phasegate.gate.slo import Objective
 from phasegate.load_run import Collision, LevelRun
 from phasegate.metric import Undefined, metric_named
@@ -73,10 +74,14 @@ def limits_of(objectives: Iterable[Objective]) -> Limits:
 def _asks(run: WorkloadRun) -> list[Ask]:
     """One kind of request for each cell whose prompt is new to the server."""
     found = []
-    for cell in run.workload.cells:
+    cells = run.workload.cells
+    alike = len({cell.input_tokens for cell in cells}) == 1 and all(cell.role in FIRST_ROLES for cell in cells)
+    for cell in cells:
         lines = [line for line in run.timelines(cell) if line.status == "ok" and line.sample_valid]
         if cell.role in FIRST_ROLES and lines:
-            found.append(_with_drafts(ask_of(cell.label, lines, cell.input_tokens), run.server))
+            ask = _with_drafts(ask_of(cell.label, lines, cell.input_tokens), run.server)
+            ttfts = list(run.values("ttft", cell).values())
+            found.append(with_counts(ask, ttfts, run.server, Span(len(run.measured), alike)))
     return found
 
 
@@ -90,7 +95,7 @@ def _with_drafts(ask: Ask, server: ServerCounts | None) -> Ask:
 
 def ask_of(name: str, lines: Sequence[Timeline], prompt_tokens: int | None = None) -> Ask:
     """The medians of some equal requests that had the server to themselves; at least one."""
-    second, usual = second_gap(lines)
+    gaps = gaps_of(lines)
     prefill, queue = _server(lines)
     return Ask(
         name=name,
@@ -104,8 +109,9 @@ def ask_of(name: str, lines: Sequence[Timeline], prompt_tokens: int | None = Non
         connect=_metric(lines, "connect"),
         server_prefill=prefill,
         server_queue=queue,
-        second_gap=second,
-        usual_gap=usual,
+        second_gap=gaps.second,
+        usual_gap=gaps.usual,
+        longest_gap=gaps.longest,
         steps=steps_of(lines),
     )
 
@@ -144,6 +150,10 @@ def _level(run: LevelRun) -> Level:
         server_prefill=prefill if prefill is not None else _counted(run, "prefill"),
         server_queue=queue if queue is not None else _counted(run, "queue"),
         streams_per_step=None if run.server is None else run.server.streams_per_step,
+        waiting=None if run.server is None else run.server.mean_waiting(run.window),
+        running=None if run.server is None else run.server.mean_running(run.window),
+        requests=run.sent,
+        preemptions=None if run.server is None else run.server.grown.get("preemptions"),
     )
 
 
@@ -187,5 +197,6 @@ def _calls(run: WorkloadRun, first: Cell, again: Cell | None, control: Cell | No
         again=new,
         control=_median(run.values("ttft", control).values()) if control is not None else None,
         cached_tokens=_median(run.cached_tokens(again)),
+        hit_rate=None if run.server is None else run.server.cache_hit_rate,
         unmarked=run.unmarked,
     )

@@ -1,22 +1,20 @@
 """The situation in stored sessions: their session files, tables and other tools' results, which keep no single request.
 
-They know medians of TTFT, TPOT and the total by workload, and lengths where a workload's name tells them. What needs
-single requests (gaps, steps, load) is not in them and stays unmeasured.
+They know medians of TTFT, TPOT and the total by workload, lengths where a workload's name tells them, and of our own
+sessions what the server told of itself. What needs single requests (gaps, steps, load) is not in them and stays
+unmeasured.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from phasegate.gate.diagnose.from_runs import AGAIN, FIRST_ROLES, limits_of
+from phasegate.gate.diagnose.session_times import LABEL, with_own_times
 from phasegate.gate.diagnose.situation import Ask, CacheCalls, Situation
 from phasegate.gate.levels import Side
 from phasegate.gate.slo import Objective
 from phasegate.session import Session
-
-LABEL = re.compile(r"^(?P<name>.*)\[in=(?P<tokens>\d+),out=(?P<out>\d+)(?:,(?P<role>\w+))?\]$")
-"""A cell's name, as `workload.Cell.label` writes it."""
 
 
 def situation_of_sessions(sessions: Sequence[Session], objectives: Iterable[Objective] = ()) -> Situation:
@@ -37,7 +35,7 @@ def _role(workload: str) -> str:
 
 def _ask(side: Side, workload: str) -> Ask:
     match = LABEL.match(workload)
-    return Ask(
+    ask = Ask(
         name=workload,
         prompt_tokens=int(match["tokens"]) if match else None,
         output_tokens=float(match["out"]) if match else None,
@@ -46,6 +44,7 @@ def _ask(side: Side, workload: str) -> Ask:
         tpot=side.level((workload, "tpot")),
         total=side.level((workload, "e2el")),
     )
+    return with_own_times(ask, side)
 
 
 def _calls(side: Side, workload: str) -> CacheCalls | None:

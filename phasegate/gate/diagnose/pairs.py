@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from phasegate.gate.diagnose.explanation import Case, Confidence
+from phasegate.gate.diagnose.prefill_line import Line, prefill_line
 from phasegate.gate.diagnose.proof import Proven
-from phasegate.gate.diagnose.situation import Ask, Line, prefill_line
+from phasegate.gate.diagnose.situation import Ask
 from phasegate.gate.diagnose.thresholds import MATERIAL_SECONDS, READING_SHARE
 from phasegate.units import format_seconds
 
@@ -35,14 +36,30 @@ class Pair:
 
     @property
     def start(self) -> float:
-        """Seconds by which TTFT grew beyond that."""
-        return self.grown(lambda ask: ask.ttft) - self.step
+        """Seconds by which TTFT grew beyond that, and beyond unseen reasoning and a wait that the server tells."""
+        return self.grown(lambda ask: _told_start(ask, self)) - self.step
+
+    @property
+    def waited(self) -> float:
+        """Seconds by which the server's own queue grew; 0.0 where one side does not tell it."""
+        return self.grown(lambda ask: ask.server_queue)
+
+
+def _told_start(ask: Ask, pair: Pair) -> float | None:
+    """TTFT without unseen reasoning, and without the server's queue where both sides tell it."""
+    if ask.prefill_part is None or None in (pair.before.server_queue, pair.now.server_queue):
+        return ask.prefill_part
+    return ask.own_start
 
 
 def _step(ask: Ask) -> float | None:
-    """Seconds that a step of decode takes; it yields more than a token where several leave together."""
-    tokens = ask.steps.tokens_per_step if ask.steps is not None else None
-    return None if ask.tpot is None else ask.tpot * (tokens or 1.0)
+    """Seconds that a step of decode takes; it yields more than a token where guesses are seen to be right."""
+    return None if ask.tpot is None else ask.tpot * (ask.steps.yielded if ask.steps is not None else 1.0)
+
+
+def told_prefill(pair: Pair) -> bool:
+    """Whether the server tells its own prefill time in both sittings."""
+    return pair.before.server_prefill is not None and pair.now.server_prefill is not None
 
 
 def pairs(case: Case) -> Iterator[Pair]:
@@ -66,11 +83,20 @@ def grew(case: Case, pair: Pair, metric: str, of: Callable[[Ask], float | None])
     return slower(case, of(pair.now), of(pair.before))
 
 
+def later_first_token(case: Case) -> list[Pair]:
+    """Pairs whose TTFT grew, for whatever reason."""
+    return [pair for pair in pairs(case) if grew(case, pair, "ttft", lambda ask: ask.ttft)]
+
+
 def started_slower(case: Case) -> list[Pair]:
-    """Pairs whose TTFT grew by more than a slower step of decode explains."""
-    grown = [pair for pair in pairs(case) if grew(case, pair, "ttft", lambda ask: ask.ttft)]
+    """Pairs whose TTFT grew by more than a slower step of decode, unseen reasoning and a told wait explain."""
+    return [pair for pair in later_first_token(case) if worth_naming(case, pair, pair.start, READING_SHARE)]
+
+
+def worth_naming(case: Case, pair: Pair, seconds: float, share: float) -> bool:
+    """Whether a part is such a share of what TTFT grew by, and is felt at all where no gate has proven it."""
     least = MATERIAL_SECONDS if case.proof is None else 0.0
-    return [pair for pair in grown if pair.start >= max(least, READING_SHARE * pair.grown(lambda ask: ask.ttft))]
+    return seconds >= max(least, share * pair.grown(lambda ask: ask.ttft)) and seconds > 0
 
 
 def worst(case: Case, grown: list[Pair], metric: str, by: Callable[[Pair], float]) -> tuple[Pair, Proven | None]:

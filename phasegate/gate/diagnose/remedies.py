@@ -16,6 +16,12 @@ MARK = Lever(
 )
 """Before the others where an API caches only what a request marks."""
 
+TELL_APART = Lever(
+    "measure a second prompt length, or let the server tell its own times",
+    "makes nothing faster; it tells reading apart from a fixed part (the way there, request handling)",
+)
+"""Before the others where reading and a fixed part cannot be told apart."""
+
 REMEDIES: Mapping[str, tuple[Lever, ...]] = {
     "prefill": LEVERS["prefill"],
     "decode": LEVERS["decode"],
@@ -24,6 +30,22 @@ REMEDIES: Mapping[str, tuple[Lever, ...]] = {
         Lever("more slots or KV memory (max_num_seqs, parallel)", "each stream's TPOT grows with the batch"),
         Lever("admission control or a cap on concurrency", "moves the wait to the client; it does not shorten it"),
         Lever("shorter answers", "frees slots sooner; changes the answer"),
+    ),
+    "server-queue": (
+        Lever("keep other traffic off it: replicas of its own for this service", "pays only where others keep it busy"),
+        Lever("more replicas", "cost as much again; a request that waits for nobody gets no faster"),
+        Lever("more slots or KV memory (max_num_seqs, parallel)", "each stream's TPOT grows with the batch"),
+        Lever("priorities for short or interactive requests", "somebody else waits instead"),
+    ),
+    "kv-memory": (
+        Lever(
+            "more KV memory (a larger share of the device, a smaller context limit, more devices)",
+            "lets more requests run together; a lone one gets no faster",
+        ),
+        Lever("a KV cache of fewer bytes (quantized, grouped-query attention)", "changes the model's output a little"),
+        Lever("fewer requests in work at a time (max_num_seqs)", "the others wait in the queue instead"),
+        Lever("shorter prompts and answers", "changes what the model is asked, or its answer"),
+        Lever("more replicas", "cost as much again"),
     ),
     "prefill-queue": (
         Lever("more replicas", "cost as much again; a lone request gets no faster"),

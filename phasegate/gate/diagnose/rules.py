@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from phasegate.gate.binding import MAJORITY
-from phasegate.gate.diagnose import rules_alone, rules_change, rules_load
+from phasegate.gate.diagnose import rules_alone, rules_cache, rules_change, rules_load, rules_memory, rules_stream
 from phasegate.gate.diagnose.explanation import NEITHER, Case, Confidence, Explanation, Rule
 from phasegate.gate.diagnose.proof import Proof
 from phasegate.gate.diagnose.remedies import REMEDIES
@@ -43,24 +43,27 @@ CLIENT_OR_HOST = Rule(
 
 RULES: tuple[Rule, ...] = (
     CLIENT_OR_HOST,
+    rules_change.QUEUE_LONGER,
     rules_change.HOP_ADDED,
-    rules_change.CACHE_RESET,
-    rules_change.CACHE_LOST,
+    rules_cache.CACHE_RESET,
+    rules_cache.CACHE_LOST,
     rules_change.PREFILL_SLOWER,
     rules_change.DRAFTS_REJECTED,
     rules_change.DECODE_SLOWER,
     rules_change.COMPUTE_IN_VAIN,
     rules_load.BATCH_COST,
     rules_load.NO_BATCHING,
+    rules_memory.KV_FULL,
     rules_load.QUEUEING,
     rules_load.STALLED,
-    rules_alone.UNCACHED,
+    rules_stream.HAND_OFF,
     rules_alone.REASONING,
+    rules_alone.SERVER_QUEUE,
+    rules_alone.UNCACHED,
     rules_alone.FAR_AWAY,
     rules_alone.SLOW_START,
-    rules_alone.IDLE_DRAFTS,
-    rules_alone.HAND_OFF,
-    rules_alone.SLOW_STREAM,
+    rules_stream.IDLE_DRAFTS,
+    rules_stream.SLOW_STREAM,
 )
 """Every rule: doubts, changes, load, then single requests from the specific to the general."""
 

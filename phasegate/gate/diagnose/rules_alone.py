@@ -1,31 +1,26 @@
-"""Rules about requests that have the server to themselves: which part of one request takes its time.
+"""Rules about requests sent one at a time: what takes the time to their first token, and to their answer's first.
 
-Specific causes are looked for first; the two general ones, slow to start and slow to stream, claim what is left.
+Specific causes are looked for first; the general one, slow to start, claims what is left. `rules_stream` has those
+about the tokens behind the first one.
 """
 
 from __future__ import annotations
 
 from phasegate.gate.diagnose.explanation import Case, Confidence, Explanation, Rule
-from phasegate.gate.diagnose.remedies import FEWER_TOKENS, MARK, MORE_BANDWIDTH, MORE_COMPUTE, REMEDIES
-from phasegate.gate.diagnose.situation import Ask, CacheCalls, Line, prefill_line
+from phasegate.gate.diagnose.prefill_line import Line, prefill_line
+from phasegate.gate.diagnose.remedies import FEWER_TOKENS, MARK, MORE_BANDWIDTH, REMEDIES
+from phasegate.gate.diagnose.situation import Ask, CacheCalls
 from phasegate.gate.diagnose.thresholds import (
-    BANDWIDTH_BOUND,
     COMPUTE_BOUND,
-    HANDOFF_GAPS,
-    LEAST_ACCEPTANCE,
     MATERIAL_SECONDS,
     MATERIAL_SHARE,
     REASONING_SHARE,
     START_LIMIT,
-    STREAM_LIMIT,
-    USUAL_ACCEPTANCE,
 )
 from phasegate.stats.laws.margins import CACHE_SAVING_MIN
 from phasegate.units import format_percent, format_rate, format_seconds
 
 START, STREAM = "start", "stream"
-
-AFTER_THE_FIRST = "prefix caching or shorter prompts: they end with the first token"
 
 
 def material(seconds: float, whole: float) -> bool:
@@ -49,9 +44,8 @@ def slow_start(case: Case) -> Explanation | None:
         return None
     ask = max(slow, key=lambda one: one.ttft or 0.0)
     assert ask.ttft is not None
-    rest = ask.ttft - case.claimed(START, ask.name)
     line = prefill_line(case.now.asks)
-    seconds, how, sure = _reading(ask, rest, line)
+    seconds, how, sure = _reading(ask, _unclaimed(case, ask), line)
     if not material(seconds, ask.ttft):
         return None
     evidence = [f"TTFT {format_seconds(ask.ttft)} for {_tokens(ask.prompt_tokens)}; {wanted}", *how]
@@ -63,6 +57,14 @@ def slow_start(case: Case) -> Explanation | None:
         "slow-start", "slow to start", "reading the prompt", "prefill", seconds, ask.name, tuple(evidence),
         Confidence.SURE if sure else Confidence.LIKELY, REMEDIES["prefill"], (MORE_BANDWIDTH, FEWER_TOKENS), part=START,
     )  # fmt: skip
+
+
+def _unclaimed(case: Case, ask: Ask) -> float:
+    """Seconds of TTFT that nothing explains yet: without unseen reasoning and a told wait, whoever named them."""
+    reading = (one for one in case.found if (one.part, one.of, one.change) == (START, ask.name, False))
+    # These two are taken off TTFT in any case, also where their rules found another request worse.
+    claimed = sum(one.seconds for one in reading if one.rule not in (REASONING.name, SERVER_QUEUE.name))
+    return max(0.0, (ask.own_start or 0.0) - claimed)
 
 
 def _reading(ask: Ask, rest: float, line: Line | None) -> tuple[float, list[str], bool]:
@@ -87,7 +89,7 @@ def _reading(ask: Ask, rest: float, line: Line | None) -> tuple[float, list[str]
 def fixed_start(case: Case) -> Explanation | None:
     """TTFT that neither the prompt's length nor the server's own prefill explains: the way there and back."""
     line = prefill_line(case.now.asks)
-    known = [(_fixed(ask, line), ask) for ask in case.now.asks if ask.ttft is not None]
+    known = [(_fixed(case, ask, line), ask) for ask in case.now.asks if ask.ttft is not None]
     told = [(seconds, ask) for seconds, ask in known if seconds is not None]
     if not told:
         return None
@@ -106,10 +108,42 @@ def fixed_start(case: Case) -> Explanation | None:
     )  # fmt: skip
 
 
-def _fixed(ask: Ask, line: Line | None) -> float | None:
+def _fixed(case: Case, ask: Ask, line: Line | None) -> float | None:
+    """Seconds that the way takes at most: what nothing else explains, and without the first token's own step."""
+    rest = _unclaimed(case, ask)
     if ask.outside is not None:
-        return ask.outside
-    return max(0.0, min(line.fixed, ask.ttft or 0.0)) if line is not None else None
+        return min(ask.outside, rest)
+    return max(0.0, min(line.fixed - (ask.tpot or 0.0), rest)) if line is not None else None
+
+
+def server_queue(case: Case) -> Explanation | None:
+    """A request waits at the server by the server's own clock, though nobody here had sent another."""
+    limit, wanted = limit_words(case.now.limits.ttft, START_LIMIT, case.now.limits.source)
+    slow = [ask for ask in case.now.asks if ask.ttft is not None and ask.ttft > limit and ask.server_queue]
+    if not slow:
+        return None
+    ask = max(slow, key=lambda one: one.server_queue or 0.0)
+    seconds = ask.server_queue or 0.0
+    if not material(seconds, ask.ttft or 0.0):
+        return None
+    evidence = [
+        f"TTFT {format_seconds(ask.ttft)}; {wanted}",
+        f"the server's own queue takes {format_seconds(seconds)} of it "
+        f"({format_percent(seconds / (ask.ttft or 1.0), digits=0)}), though one request was sent at a time",
+        *others_words(ask),
+    ]
+    return Explanation(
+        "server-queue", "slow to start", "waiting at the server: other traffic on it, or a wait for company in a batch",
+        "queueing", seconds, ask.name, tuple(evidence), Confidence.SURE if ask.others is None else Confidence.LIKELY,
+        REMEDIES["server-queue"], ("a faster prefill or shorter prompts: the wait is for others",), part=START,
+    )  # fmt: skip
+
+
+def others_words(ask: Ask) -> list[str]:
+    """What the server counted of others; nothing where it counted none."""
+    if ask.others is None:
+        return []
+    return [f"the server counted {ask.others:,.0f} requests more than were sent: its mean wait is everybody's"]
 
 
 def _whose(ask: Ask) -> str:
@@ -124,7 +158,7 @@ def uncached_prefix(case: Case) -> Explanation | None:
     if not missed:
         return None
     one = max(missed, key=lambda calls: calls.shared_tokens)
-    seconds = one.again * one.shared_tokens / one.prompt_tokens
+    seconds = _read_again(case, one)
     if not material(seconds, one.again):
         return None
     told = "the server does not report cached tokens"
@@ -137,11 +171,27 @@ def uncached_prefix(case: Case) -> Explanation | None:
             f"first call {format_seconds(one.first)}, the same beginning again {format_seconds(one.again)}: "
             f"saves {format_percent(max(0.0, one.saved), digits=0)} of TTFT",
             told,
+            *_hit_rate(one),
             *([one.unmarked] if one.unmarked else []),
         ),
-        Confidence.SURE if one.cached_tokens is not None else Confidence.LIKELY,
+        Confidence.SURE if one.cached_tokens is not None or one.hit_rate == 0 else Confidence.LIKELY,
         (*([MARK] if one.unmarked else []), *REMEDIES["cache"]), (MORE_BANDWIDTH,), part=START,
     )  # fmt: skip
+
+
+def _read_again(case: Case, one: CacheCalls) -> float:
+    """Seconds that reading the shared tokens takes: their share of TTFT without what every request pays."""
+    line, ask = prefill_line(case.now.asks), case.now.ask(one.name)
+    fixed = max(0.0, line.fixed) if line is not None else 0.0
+    waited = (ask.server_queue or 0.0) if ask is not None else 0.0
+    return max(0.0, one.again - fixed - waited) * one.shared_tokens / one.prompt_tokens
+
+
+def _hit_rate(one: CacheCalls) -> list[str]:
+    if one.hit_rate is None:
+        return []
+    rate = format_percent(one.hit_rate, digits=0)
+    return [f"the server's own count: {rate} of all prompt tokens of the workload came from its prefix cache"]
 
 
 def _misses(one: CacheCalls) -> bool:
@@ -150,7 +200,7 @@ def _misses(one: CacheCalls) -> bool:
 
 def long_reasoning(case: Case) -> Explanation | None:
     """Most of the wait for the answer's first token is spent on tokens that the user does not read."""
-    told = [(ask.hidden_thinking or ask.streamed_thinking, ask) for ask in case.now.asks]
+    told = [(ask.hidden_thinking or _streamed(case, ask), ask) for ask in case.now.asks]
     seconds, ask = max(told, key=lambda one: one[0], default=(0.0, None))
     if ask is None or not seconds:
         return None
@@ -172,81 +222,9 @@ def long_reasoning(case: Case) -> Explanation | None:
     )  # fmt: skip
 
 
-def idle_drafts(case: Case) -> Explanation | None:
-    """Tokens are guessed ahead and mostly thrown away."""
-    known = [(ask.steps.acceptance, ask) for ask in case.now.asks if ask.steps is not None]
-    told = [(share, ask) for share, ask in known if share is not None and ask.decode]
-    if not told:
-        return None
-    share, ask = min(told, key=lambda one: one[0])
-    if share >= LEAST_ACCEPTANCE:
-        return None
-    assert ask.decode is not None
-    lost = ask.decode * (1 - _yield(share) / _yield(USUAL_ACCEPTANCE))
-    assert ask.steps is not None
-    steps = "" if ask.steps.tokens_per_step is None else f"; a step yields {ask.steps.tokens_per_step:.2f} tokens"
-    return Explanation(
-        "idle-drafts", "slow to stream", "speculative decoding whose guesses are thrown away", "decode", lost, ask.name,
-        (
-            f"{ask.steps.accepted:,} of {ask.steps.drafted:,} guessed tokens accepted "
-            f"({format_percent(share, digits=0)}; from {format_percent(LEAST_ACCEPTANCE, digits=0)} on it pays){steps}",
-            f"at the usual {format_percent(USUAL_ACCEPTANCE, digits=0)} a step would yield "
-            f"{_yield(USUAL_ACCEPTANCE) / _yield(share):.1f} times as many",
-        ),
-        Confidence.SURE, REMEDIES["speculation"], (MORE_COMPUTE,), part=STREAM,
-    )  # fmt: skip
-
-
-def _yield(acceptance: float) -> float:
-    """Most tokens that a step can yield at that acceptance, however many are guessed."""
-    return 1 / (1 - acceptance)
-
-
-def hand_off(case: Case) -> Explanation | None:
-    """The second token waits for the KV cache to move from the server that read the prompt to the one that decodes."""
-    told = [(ask.second_gap - ask.usual_gap, ask) for ask in case.now.asks if ask.second_gap and ask.usual_gap]
-    seconds, ask = max(told, key=lambda one: one[0], default=(0.0, None))
-    if ask is None or ask.second_gap is None or ask.usual_gap is None:
-        return None
-    if ask.second_gap < HANDOFF_GAPS * ask.usual_gap or seconds < MATERIAL_SECONDS:
-        return None
-    return Explanation(
-        "hand-off", "a pause after the first token", "the hand-off from prefill to decode", "hand-off", seconds,
-        ask.name,
-        (
-            f"the second token comes {format_seconds(ask.second_gap)} after the first; the usual gap is "
-            f"{format_seconds(ask.usual_gap)}",
-        ),
-        Confidence.LIKELY, REMEDIES["handoff"], ("a faster prefill or decode: neither moves the KV cache",),
-        part=STREAM,
-    )  # fmt: skip
-
-
-def slow_stream(case: Case) -> Explanation | None:
-    """The request that misses the limit of TPOT by most."""
-    limits = case.now.limits
-    limit, wanted = limit_words(limits.tpot, STREAM_LIMIT, limits.source)
-    slow = [ask for ask in case.now.asks if ask.tpot is not None and ask.tpot > limit and ask.decode]
-    if not slow:
-        return None
-    ask = max(slow, key=lambda one: (one.tpot or 0.0, one.decode or 0.0))
-    assert ask.decode is not None
-    rest = ask.decode - case.claimed(STREAM, ask.name)
-    if not material(rest, ask.decode):
-        return None
-    evidence = [f"TPOT {format_seconds(ask.tpot)}; {wanted}"]
-    if ask.output_tokens:
-        evidence.append(f"{ask.output_tokens:.0f} tokens of answer take {format_seconds(ask.decode)} after the first")
-    bound, sure = case.now.machine.bandwidth, False
-    if bound is not None:
-        sure = bound >= BANDWIDTH_BOUND
-        at = "at" if sure else "below"
-        evidence.append(f"decode runs {at} the hardware's limit: {format_percent(bound, digits=0)} of its bandwidth")
-    return Explanation(
-        "slow-stream", "slow to stream", "each token reads all weights and the KV cache", "decode", rest, ask.name,
-        tuple(evidence), Confidence.SURE if sure else Confidence.LIKELY, REMEDIES["decode"],
-        (*(() if bound is not None and not sure else (MORE_COMPUTE,)), AFTER_THE_FIRST), part=STREAM,
-    )  # fmt: skip
+def _streamed(case: Case, ask: Ask) -> float:
+    """Seconds of reasoning that was sent, without a pause in it that has another cause."""
+    return max(0.0, ask.streamed_thinking - case.claimed(STREAM, ask.name))
 
 
 def _tokens(count: int | None) -> str:
@@ -270,10 +248,19 @@ REASONING = Rule(
     "reasoning",
     long_reasoning,
 )
+SERVER_QUEUE = Rule(
+    "server-queue",
+    "TTFT is over its limit, and the server's own queue is at least "
+    f"{format_percent(MATERIAL_SHARE, digits=0)} of it though one request was sent at a time",
+    "queueing",
+    "the server's own queue time",
+    "server-queue",
+    server_queue,
+)
 FAR_AWAY = Rule(
     "far-away",
-    "TTFT is over its limit, and a part that neither the prompt's length nor the server's prefill explains is at least "
-    f"{format_percent(MATERIAL_SHARE, digits=0)} of it",
+    "TTFT is over its limit, and a part that neither the prompt's length nor the server's own times explain is at "
+    f"least {format_percent(MATERIAL_SHARE, digits=0)} of it",
     "network",
     "the server's own prefill time, or several prompt lengths",
     "network",
@@ -286,28 +273,4 @@ SLOW_START = Rule(
     "TTFT; the server's prefill time or several prompt lengths exclude other causes",
     "prefill",
     slow_start,
-)
-IDLE_DRAFTS = Rule(
-    "idle-drafts",
-    f"less than {format_percent(LEAST_ACCEPTANCE, digits=0)} of the guessed tokens are accepted",
-    "decode",
-    "the server's counts of guessed and accepted tokens",
-    "speculation",
-    idle_drafts,
-)
-HAND_OFF = Rule(
-    "hand-off",
-    f"the gap before the second token is at least {HANDOFF_GAPS:g} usual gaps",
-    "hand-off",
-    "gaps between tokens",
-    "handoff",
-    hand_off,
-)
-SLOW_STREAM = Rule(
-    "slow-stream",
-    f"TPOT is over its limit (an objective, else {format_seconds(STREAM_LIMIT)}) after the causes above are taken off",
-    "decode",
-    "TPOT; the share of the memory bandwidth excludes other causes",
-    "decode",
-    slow_stream,
 )

@@ -8,24 +8,56 @@ it proved is called slower, in the phase and at the cell in which it was proven.
 from __future__ import annotations
 
 from phasegate.gate.diagnose.explanation import Case, Confidence, Explanation, Rule
-from phasegate.gate.diagnose.pairs import grew, lines_of, moved, pairs, slower, started_slower, sure, ttft_words, worst
-from phasegate.gate.diagnose.remedies import FEWER_TOKENS, MORE_BANDWIDTH, MORE_COMPUTE, REMEDIES
-from phasegate.gate.diagnose.situation import Line, Repeats
+from phasegate.gate.diagnose.pairs import (
+    Pair,
+    grew,
+    later_first_token,
+    lines_of,
+    moved,
+    pairs,
+    started_slower,
+    sure,
+    told_prefill,
+    ttft_words,
+    worst,
+    worth_naming,
+)
+from phasegate.gate.diagnose.prefill_line import Line
+from phasegate.gate.diagnose.remedies import MORE_BANDWIDTH, MORE_COMPUTE, REMEDIES, TELL_APART
+from phasegate.gate.diagnose.rules_alone import others_words
 from phasegate.gate.diagnose.thresholds import (
     CHANGED,
-    HIT_SHARE,
     LEAST_ACCEPTANCE,
     MATERIAL_SECONDS,
     MATERIAL_SHARE,
-    MISS_SHARE,
+    READING_SHARE,
     UNCHANGED,
 )
-from phasegate.stats.laws.margins import CACHE_SAVING_MIN
 from phasegate.units import format_percent, format_seconds
 
 
 def _same(new: float | None, old: float | None) -> bool:
     return bool(new and old) and abs((new or 0.0) / (old or 1.0) - 1) <= UNCHANGED
+
+
+def queue_longer(case: Case) -> Explanation | None:
+    """TTFT grew because requests wait longer at the server, by its own clock."""
+    grown = [pair for pair in later_first_token(case) if worth_naming(case, pair, pair.waited, MATERIAL_SHARE)]
+    if not grown:
+        return None
+    pair, proven = worst(case, grown, "ttft", lambda one: one.waited)
+    old, new = pair.before.server_queue, pair.now.server_queue
+    said = [
+        moved("TTFT", pair.before.ttft, pair.now.ttft, proven),
+        f"the server's own queue {format_seconds(old)} -> {format_seconds(new)}, though one request was sent at a time",
+        *others_words(pair.now),
+    ]
+    return Explanation(
+        "queue-longer", "slower to start than before", "a longer wait at the server: other traffic, or fewer places",
+        "queueing", min(pair.waited, pair.grown(lambda ask: ask.ttft)), pair.now.name, tuple(said),
+        sure(case, proven) if pair.now.others is None and pair.before.others is None else Confidence.LIKELY,
+        REMEDIES["server-queue"], ("a faster prefill or shorter prompts: the wait is for others",), change=True,
+    )  # fmt: skip
 
 
 def hop_added(case: Case) -> Explanation | None:
@@ -34,20 +66,23 @@ def hop_added(case: Case) -> Explanation | None:
     if not grown:
         return None
     pair, proven = worst(case, grown, "ttft", lambda one: one.start)
-    total, outside = pair.start, pair.grown(lambda ask: ask.outside)
     said = ttft_words(pair, proven)
-    lines, confidence, seconds = lines_of(case), Confidence.LIKELY, 0.0
-    if pair.now.outside is not None and pair.before.outside is not None:
+    lines, confidence, seconds, least = lines_of(case), Confidence.LIKELY, 0.0, 1 - MATERIAL_SHARE
+    if told_prefill(pair):
         # What lies outside the server's prefill has the first token's step in it, as TTFT has.
-        seconds, confidence = outside - pair.step, sure(case, proven)
+        outside = pair.grown(lambda ask: ask.outside)
+        seconds, confidence, least = outside - pair.step, sure(case, proven), MATERIAL_SHARE
         said.append(
             f"the server's own prefill {format_seconds(pair.before.server_prefill)} -> "
             f"{format_seconds(pair.now.server_prefill)}; what lies outside it grew by {format_seconds(outside)}"
         )
     elif lines is not None:
+        # A line through two lengths tells of neither: each kind of request must have got it.
+        everywhere = min(one.start for one in pairs(case) if one.now.ttft is not None)
         seconds = lines[1].fixed - lines[0].fixed - pair.step
+        seconds = seconds if everywhere >= READING_SHARE * seconds else 0.0
         said.append(f"{format_seconds(seconds)} were added at every prompt length; {_slopes(*lines)}")
-    if seconds < max(MATERIAL_SECONDS, (1 - MATERIAL_SHARE) * total):
+    if seconds < max(MATERIAL_SECONDS, least * pair.start):
         return None
     if pair.now.connect is not None and pair.before.connect is not None:
         said.append(
@@ -56,7 +91,7 @@ def hop_added(case: Case) -> Explanation | None:
         )
     return Explanation(
         "hop-added", "slower to start than before", "a longer way to the engine: a hop, a gateway, a region", "network",
-        seconds, pair.now.name, tuple(said), confidence, REMEDIES["network"],
+        min(seconds, pair.start), pair.now.name, tuple(said), confidence, REMEDIES["network"],
         ("a faster prefill or shorter prompts: the same time is added to every prompt",), change=True,
     )  # fmt: skip
 
@@ -65,82 +100,46 @@ def _slopes(old: Line, new: Line) -> str:
     return f"per 1,000 tokens {format_seconds(old.per_token * 1000)} -> {format_seconds(new.per_token * 1000)}"
 
 
-def cache_reset(case: Case) -> Explanation | None:
-    """Shared beginnings were cached before, are not at first now, and are again later: the cache was emptied."""
-    old, new = _repeats(case)
-    if old is None or new is None or not slower(case, new.early_ttft, old.early_ttft):
-        return None
-    if not (_hits(old.early_cached, old.early_ttft, new.early_ttft) and _warms_up(new)):
-        return None
-    return _cache_change(
-        "cache-reset", "the cache of shared beginnings was emptied (a deploy, a restart)", old, new, "reset",
-        f"later requests take {format_seconds(new.later_ttft)} again",
-    )  # fmt: skip
-
-
-def cache_lost(case: Case) -> Explanation | None:
-    """Shared beginnings were cached before, and now they are not even on later requests."""
-    old, new = _repeats(case)
-    if old is None or new is None or not slower(case, new.later_ttft, old.later_ttft) or _warms_up(new):
-        return None
-    return _cache_change(
-        "cache-lost", "shared beginnings are no longer cached", old, new, "cache",
-        f"later requests take {format_seconds(new.later_ttft)} as well",
-    )  # fmt: skip
-
-
-def _repeats(case: Case) -> tuple[Repeats | None, Repeats | None]:
-    return (case.before.repeats if case.before is not None else None), case.now.repeats
-
-
-def _hits(share: float | None, fast: float, slow: float) -> bool:
-    """Whether a part of the traffic was served from the cache: by the server's count, else by its time."""
-    return share >= HIT_SHARE if share is not None else fast <= slow * (1 - CACHE_SAVING_MIN)
-
-
-def _warms_up(one: Repeats) -> bool:
-    """Whether first requests miss and later ones hit."""
-    missed = one.early_cached is None or one.early_cached < MISS_SHARE
-    return missed and _hits(one.later_cached, one.later_ttft, one.early_ttft)
-
-
-def _cache_change(rule: str, cause: str, old: Repeats, new: Repeats, levers: str, later: str) -> Explanation:
-    shares = ""
-    if old.early_cached is not None and new.early_cached is not None:
-        shares = (
-            f"; from the cache: {format_percent(old.early_cached, digits=0)} of the prompt before, "
-            f"{format_percent(new.early_cached, digits=0)} now"
-        )
-    return Explanation(
-        rule, "slower to start than before", cause, "prefill", new.early_ttft - old.early_ttft, "shared beginnings",
-        (
-            f"the first request of each shared beginning ({new.shared_tokens:,} tokens) takes "
-            f"{format_seconds(new.early_ttft)}, {format_seconds(old.early_ttft)} before{shares}",
-            later,
-        ),
-        Confidence.SURE if shares else Confidence.LIKELY, REMEDIES[levers], (MORE_BANDWIDTH, FEWER_TOKENS), change=True,
-    )  # fmt: skip
-
-
 def prefill_slower(case: Case) -> Explanation | None:
-    """TTFT grew, and neither the way nor a cache nor the first token's own step explains it."""
+    """TTFT grew, and neither the way nor a wait nor a cache nor the first token's own step explains it."""
     grown = started_slower(case)
-    if not grown or any(one.rule == "hop-added" for one in case.found):
+    if not grown:
         return None
     pair, proven = worst(case, grown, "ttft", lambda one: one.start)
-    said = ttft_words(pair, proven)
-    lines = lines_of(case)
-    if lines is not None:
-        said.append(_slopes(*lines))
-    told = pair.grown(lambda ask: ask.server_prefill)
-    if told > 0:
-        said.append(f"the server's own prefill grew by {format_seconds(told)}")
-    excluded = told > 0 or lines is not None
+    seconds, how, told = _reading_longer(case, pair)
+    if seconds < max(MATERIAL_SECONDS if case.proof is None else 0.0, MATERIAL_SHARE * pair.start):
+        return None
+    if not told and case.named("hop-added", pair.now.name):
+        return None
+    confidence, cause, levers = Confidence.LIKELY, "reading the prompt got slower", REMEDIES["prefill"]
+    if how is None:
+        cause = "reading the prompt got slower, or a fixed part was added: the way there, request handling"
+        how = "only one prompt length was measured, so a fixed part cannot be told apart"
+        levers = (TELL_APART, REMEDIES["network"][0], *levers)
+    elif told or seconds >= READING_SHARE * pair.start:
+        confidence = sure(case, proven)
     return Explanation(
-        "prefill-slower", "slower to start than before", "reading the prompt got slower", "prefill", pair.start,
-        pair.now.name, tuple(said), sure(case, proven) if excluded else Confidence.LIKELY, REMEDIES["prefill"],
-        (MORE_BANDWIDTH,), change=True,
+        "prefill-slower", "slower to start than before", cause, "prefill", seconds, pair.now.name,
+        (*ttft_words(pair, proven), how), confidence, levers, (MORE_BANDWIDTH,), change=True,
     )  # fmt: skip
+
+
+def _reading_longer(case: Case, pair: Pair) -> tuple[float, str | None, bool]:
+    """Seconds by which reading took longer, how that is known (None where it is not), and whether the server tells it.
+
+    By lines over prompt lengths, all of it where the fixed part is less than a fifth: lines are no better than that.
+    """
+    if told_prefill(pair):
+        told = pair.grown(lambda ask: ask.server_prefill)
+        return min(told, pair.start), f"the server's own prefill grew by {format_seconds(told)}", True
+    lines = lines_of(case)
+    if lines is None:
+        return pair.start, None, False
+    reading = (lines[1].per_token - lines[0].per_token) * (pair.now.prompt_tokens or 0)
+    fixed = pair.start - reading
+    if fixed < MATERIAL_SHARE * pair.start:
+        return pair.start, _slopes(*lines), False
+    return reading, f"{_slopes(*lines)}; {format_seconds(fixed)} more were added at every prompt length", False
 
 
 def drafts_rejected(case: Case) -> Explanation | None:
@@ -149,8 +148,10 @@ def drafts_rejected(case: Case) -> Explanation | None:
         old, new = pair.before.steps, pair.now.steps
         if old is None or new is None or not grew(case, pair, "tpot", lambda ask: ask.decode):
             continue
-        fewer = _fewer_tokens(old.tokens_per_step, new.tokens_per_step)
-        rejected = old.acceptance is not None and new.acceptance is not None and _fell(old.acceptance, new.acceptance)
+        counted = old.acceptance is not None and new.acceptance is not None
+        rejected = counted and _fell(old.acceptance or 0.0, new.acceptance or 0.0)
+        # Where guesses are counted, their count decides; else only where steps were seen to hold guesses before.
+        fewer = not counted and old.guessing and _fewer_tokens(old.tokens_per_step, new.tokens_per_step)
         if not (fewer or rejected):
             continue
         said = [f"TPOT {format_seconds(pair.before.tpot)} -> {format_seconds(pair.now.tpot)}"]
@@ -189,9 +190,21 @@ def decode_slower(case: Case) -> Explanation | None:
     pair, proven = worst(case, grown, "tpot", lambda one: one.grown(lambda ask: ask.decode))
     return Explanation(
         "decode-slower", "slower to stream than before", "each token takes longer", "decode",
-        pair.grown(lambda ask: ask.decode), pair.now.name, (moved("TPOT", pair.before.tpot, pair.now.tpot, proven),),
+        pair.grown(lambda ask: ask.decode_part), pair.now.name,
+        (moved("TPOT", pair.before.tpot, pair.now.tpot, proven), *_fewer_words(pair)),
         Confidence.LIKELY if proven is None else sure(case, proven), REMEDIES["decode"], (MORE_COMPUTE,), change=True,
     )  # fmt: skip
+
+
+def _fewer_words(pair: Pair) -> list[str]:
+    """That fewer tokens came together than before, where nothing shows why."""
+    old, new = (one.steps.tokens_per_step if one.steps is not None else None for one in (pair.before, pair.now))
+    if not _fewer_tokens(old, new):
+        return []
+    return [
+        f"{new:.2f} tokens came at a time, {old:.2f} before: fewer right guesses look so, and so do chunks that the "
+        "server or a busy client puts together; the server's count of guesses would tell"
+    ]
 
 
 def compute_spent_in_vain(case: Case) -> Explanation | None:
@@ -223,45 +236,38 @@ def compute_spent_in_vain(case: Case) -> Explanation | None:
 HOP_ADDED = Rule(
     "hop-added",
     f"TTFT grew by {format_percent(CHANGED, digits=0)} or more, and at least "
-    f"{format_percent(1 - MATERIAL_SHARE, digits=0)} of it at every prompt length alike, or outside the server's own "
-    "prefill",
+    f"{format_percent(1 - MATERIAL_SHARE, digits=0)} of it at every prompt length alike, or where the server tells its "
+    f"own prefill {format_percent(MATERIAL_SHARE, digits=0)} outside it",
     "network",
     "both sittings: the server's prefill time, or several prompt lengths",
     "network",
     hop_added,
 )
-CACHE_RESET = Rule(
-    "cache-reset",
-    f"first requests of shared beginnings came from the cache before ({format_percent(HIT_SHARE, digits=0)} of the "
-    "prompt or more), do not now, and later ones do again",
-    "prefill",
-    "both sittings: traffic with shared beginnings",
-    "reset",
-    cache_reset,
-)
-CACHE_LOST = Rule(
-    "cache-lost",
-    "later requests of shared beginnings got slower and no longer come from the cache",
-    "prefill",
-    "both sittings: traffic with shared beginnings",
-    "cache",
-    cache_lost,
+QUEUE_LONGER = Rule(
+    "queue-longer",
+    f"TTFT grew by {format_percent(CHANGED, digits=0)} or more, and at least "
+    f"{format_percent(MATERIAL_SHARE, digits=0)} of it is the server's own queue",
+    "queueing",
+    "both sittings: the server's own queue time",
+    "server-queue",
+    queue_longer,
 )
 PREFILL_SLOWER = Rule(
     "prefill-slower",
-    f"TTFT grew by {format_percent(CHANGED, digits=0)} or more, and neither the way to the server nor a slower step of "
-    f"decode (which is in TTFT once) explains it",
+    f"TTFT grew by {format_percent(CHANGED, digits=0)} or more, and neither the way to the server nor a wait that it "
+    "tells nor a slower step of decode (which is in TTFT once) explains it",
     "prefill",
-    "both sittings: TTFT",
+    "both sittings: TTFT; the server's prefill time or several prompt lengths exclude other causes",
     "prefill",
     prefill_slower,
 )
 DRAFTS_REJECTED = Rule(
     "drafts-rejected",
-    f"decode got slower, and a step yields {format_percent(CHANGED, digits=0)} fewer tokens or acceptance fell by "
-    f"{format_percent(MATERIAL_SHARE, digits=0)} or below {format_percent(LEAST_ACCEPTANCE, digits=0)}",
+    f"decode got slower, and acceptance fell by {format_percent(MATERIAL_SHARE, digits=0)} or below "
+    f"{format_percent(LEAST_ACCEPTANCE, digits=0)}; without that count, a step yields "
+    f"{format_percent(CHANGED, digits=0)} fewer tokens where guesses were seen before",
     "decode",
-    "both sittings: when tokens left, or the server's counts of guessed and accepted tokens",
+    "both sittings: the server's counts of guessed and accepted tokens, or chunks of proven and differing sizes",
     "speculation",
     drafts_rejected,
 )

@@ -55,11 +55,13 @@ def _steps_slower(single: Level, now: Level) -> float:
 
 def queueing(case: Case) -> Explanation | None:
     """Requests wait for a turn although the server does get more done with more users."""
-    found = _waiting(case)
+    found = longest_wait(case)
     if found is None or _flat(case):
         return None
     single, top, seconds, how, confidence = found
     assert top.ttft is not None
+    if case.named("kv-memory-full", f"{top.users:g} users"):
+        return None  # What they wait for is known.
     cause, levers, vain = _queue_for_what(single, top)
     return Explanation(
         "queueing", "slow to start under load", cause, "queueing", seconds, f"{top.users:g} users",
@@ -67,9 +69,18 @@ def queueing(case: Case) -> Explanation | None:
             f"TTFT {format_seconds(top.ttft)} with {top.users:g} users, {format_seconds(single.ttft)} with "
             f"{single.users:g}; {how}",
             f"{format_percent(seconds / top.ttft, digits=0)} of TTFT is waiting",
+            *_counted(top),
         ),
         confidence, REMEDIES[levers], (vain,),
     )  # fmt: skip
+
+
+def _counted(top: Level) -> list[str]:
+    """How many waited and ran, by the server's own times; nothing where it tells none."""
+    if top.waiting is None:
+        return []
+    running = "" if top.running is None else f", {top.running:.1f} were in work"
+    return [f"the server's own times: {top.waiting:.1f} requests waited at a moment on average{running}"]
 
 
 def _queue_for_what(single: Level, top: Level) -> tuple[str, str, str]:
@@ -84,7 +95,7 @@ def _queue_for_what(single: Level, top: Level) -> tuple[str, str, str]:
     return "waiting while other prompts are read", "prefill-queue", "more slots: the prompts still take turns"
 
 
-def _waiting(case: Case) -> tuple[Level, Level, float, str, Confidence] | None:
+def longest_wait(case: Case) -> tuple[Level, Level, float, str, Confidence] | None:
     """The lowest level, the one at which most waiting is proven, the seconds, how that is known."""
     levels = case.now.levels
     best = None

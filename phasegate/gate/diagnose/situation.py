@@ -5,10 +5,9 @@ All figures are medians; times are seconds. Nothing here knows how they were mea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from phasegate.gate.diagnose.thresholds import MATERIAL_SECONDS
+from phasegate.gate.diagnose.thresholds import MATERIAL_SECONDS, ONE_SIZE, SEVERAL_TOKENS, UNCHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +19,7 @@ class Steps:
         tokens_per_step: output tokens by moment at which any left; above 1 with speculative decoding.
         drafted, accepted: guessed tokens, and those that were right, as the server counts them over all requests.
         chunks: (tokens, chunks with so many), ascending, where the server proved each chunk's tokens; else empty.
+        usual_size: share of these that have the commonest size, each answer's first and last chunk left out.
     """
 
     tokens_per_chunk: float | None = None
@@ -27,11 +27,32 @@ class Steps:
     drafted: int | None = None
     accepted: int | None = None
     chunks: tuple[tuple[int, int], ...] = ()
+    usual_size: float | None = None
 
     @property
     def acceptance(self) -> float | None:
         """Share of guessed tokens that were right; None where nothing was guessed or the server does not tell."""
         return self.accepted / self.drafted if self.drafted and self.accepted is not None else None
+
+    @property
+    def guessing(self) -> bool:
+        """Whether tokens are seen to be guessed ahead: the server counts guesses, or proves steps of several sizes.
+
+        Tokens that merely came at one moment show nothing: a busy client sees several steps as one, and an engine may
+        send every so many tokens in one chunk. So without the server's count each step must be one chunk, its tokens
+        proven, with clearly more than one on average and no size that nearly all have.
+        """
+        if self.drafted:
+            return True
+        if self.usual_size is None or self.tokens_per_step is None or self.tokens_per_chunk is None:
+            return False
+        alone = self.tokens_per_step <= self.tokens_per_chunk * (1 + UNCHANGED)
+        return alone and self.tokens_per_step >= SEVERAL_TOKENS and self.usual_size <= ONE_SIZE
+
+    @property
+    def yielded(self) -> float:
+        """Tokens that a step of the engine yields: above 1 only where guesses are seen."""
+        return (self.tokens_per_step or 1.0) if self.guessing else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +65,11 @@ class Ask:
         ttft, ttfo, tpot, total: as in the metric table; ``ttfo`` is the first token of the answer itself.
         reasoning_tokens: that the server counted.
         connect: connection set-up, about one round trip of the network.
-        server_prefill, server_queue: the server's own times of this request.
-        second_gap, usual_gap: gap before the second token, and the others' median.
+        server_prefill, server_queue, server_handoff: the server's own times of this request; the last one is the move
+            of its KV cache from one worker to another.
+        others: requests of somebody else that the server answered meanwhile, by its own count.
+        second_gap, usual_gap, longest_gap: gap before the second token, the others' median, and the longest of the
+            others in the middle one of the answers.
         steps: how tokens leave.
     """
 
@@ -60,8 +84,11 @@ class Ask:
     connect: float | None = None
     server_prefill: float | None = None
     server_queue: float | None = None
+    server_handoff: float | None = None
+    others: float | None = None
     second_gap: float | None = None
     usual_gap: float | None = None
+    longest_gap: float | None = None
     steps: Steps | None = None
 
     @property
@@ -98,11 +125,16 @@ class Ask:
         return None if self.decode is None else self.decode + self.hidden_thinking
 
     @property
+    def own_start(self) -> float | None:
+        """TTFT without unseen reasoning and without the wait that the server tells: reading the prompt, and the way."""
+        return None if self.prefill_part is None else max(0.0, self.prefill_part - (self.server_queue or 0.0))
+
+    @property
     def outside(self) -> float | None:
-        """Seconds of TTFT that the server's own prefill and queue do not account for; None where it tells neither."""
-        if self.ttft is None or self.server_prefill is None:
+        """Seconds of `own_start` beyond the server's own prefill; None where it does not tell that."""
+        if self.own_start is None or self.server_prefill is None:
             return None
-        return max(0.0, self.ttft - self.server_prefill - (self.server_queue or 0.0))
+        return max(0.0, self.own_start - self.server_prefill)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +148,9 @@ class Level:
         usual_gap: median gap between token events.
         server_prefill, server_queue: the server's own times.
         streams_per_step: that got a token from a step of the engine, on average, by the server's own count.
+        waiting, running: requests queued and in work at a moment, on average, by the server's own times.
+        requests: sent at this level.
+        preemptions: times that the server threw a request out of its KV memory, by its own count.
     """
 
     users: float
@@ -127,6 +162,10 @@ class Level:
     server_prefill: float | None = None
     server_queue: float | None = None
     streams_per_step: float | None = None
+    waiting: float | None = None
+    running: float | None = None
+    requests: int | None = None
+    preemptions: float | None = None
 
     @property
     def decoding(self) -> float | None:
@@ -161,6 +200,8 @@ class CacheCalls:
         shared_tokens: how many the second call shares with the first.
         first, again, control: TTFT of each.
         cached_tokens: what the server reported of the second call.
+        hit_rate: share of all prompt tokens of the workload, first calls too, that came from its prefix cache by the
+            server's own count.
         unmarked: why the API caches nothing of requests without a mark, as these are; empty where it may.
     """
 
@@ -171,6 +212,7 @@ class CacheCalls:
     again: float
     control: float | None = None
     cached_tokens: float | None = None
+    hit_rate: float | None = None
     unmarked: str = ""
 
     @property
@@ -224,7 +266,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything that was measured of a server in one sitting.
+    """Everything measured of a server in one sitting.
 
     Attributes:
         asks: requests sent alone, each kind once.
@@ -258,36 +300,3 @@ class Situation:
     def ask(self, name: str) -> Ask | None:
         """The kind of request of that name."""
         return next((one for one in self.asks if one.name == name), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """TTFT over the prompt's length: a part that every request pays, and seconds a token.
-
-    Attributes:
-        fixed: seconds; may come out below 0 where attention's share bends the line.
-        per_token: seconds.
-        shortest, longest: prompts between which it was fitted.
-    """
-
-    fixed: float
-    per_token: float
-    shortest: int
-    longest: int
-
-    def reading(self, tokens: int) -> float:
-        """Seconds that reading so many tokens takes."""
-        return self.per_token * tokens
-
-
-def prefill_line(asks: Sequence[Ask]) -> Line | None:
-    """Least squares of TTFT over prompt length; None with fewer than two lengths."""
-    points = [(ask.prompt_tokens, ask.ttft) for ask in asks if ask.prompt_tokens and ask.ttft is not None]
-    lengths = sorted({tokens for tokens, _ in points})
-    if len(lengths) < 2:
-        return None
-    middle = sum(tokens for tokens, _ in points) / len(points)
-    level = sum(seconds for _, seconds in points) / len(points)
-    spread = sum((tokens - middle) ** 2 for tokens, _ in points)
-    slope = sum((tokens - middle) * (seconds - level) for tokens, seconds in points) / spread
-    return Line(level - slope * middle, slope, lengths[0], lengths[-1])

@@ -79,15 +79,31 @@ def _moments(events: Sequence[TokenEvent], tokens: int | None) -> list[float]:
     return moments
 
 
-def second_gap(lines: Sequence[Timeline]) -> tuple[float | None, float | None]:
-    """Medians of the gap before the second step, and of all later ones; None where answers are too short."""
-    first, later = [], []
-    for line in lines:
-        gaps = pace_of(line).gaps
-        if len(gaps) >= LEAST_STEPS - 1:
-            first.append(gaps[0])
-            later += gaps[1:]
-    return (float(np.median(first)), float(np.median(later))) if first else (None, None)
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Gaps between the steps of some answers, in seconds; None where answers are too short.
+
+    Attributes:
+        second: before the second step, median.
+        usual: all later ones, median.
+        longest: the longest later one of an answer, median over answers: how far gaps scatter by themselves.
+    """
+
+    second: float | None = None
+    usual: float | None = None
+    longest: float | None = None
+
+
+def gaps_of(lines: Sequence[Timeline]) -> Gaps:
+    """The gaps of some answers to the same kind of request."""
+    long = [gaps for line in lines if len(gaps := pace_of(line).gaps) >= LEAST_STEPS - 1]
+    if not long:
+        return Gaps()
+    return Gaps(
+        second=float(np.median([gaps[0] for gaps in long])),
+        usual=float(np.median([gap for gaps in long for gap in gaps[1:]])),
+        longest=float(np.median([max(gaps[1:]) for gaps in long])),
+    )
 
 
 def steps_of(lines: Sequence[Timeline]) -> Steps | None:
@@ -105,7 +121,14 @@ def steps_of(lines: Sequence[Timeline]) -> Steps | None:
         drafted=drafted,
         accepted=accepted if drafted is not None else None,
         chunks=tuple(sorted(chunk_sizes(lines).items())),
+        usual_size=_usual_size(lines),
     )
+
+
+def _usual_size(lines: Sequence[Timeline]) -> float | None:
+    """Share of proven chunks of the commonest size; an answer's first and last one are never whole."""
+    inner = Counter(event.tokens for line in lines for event in line.tokens[1:-1] if event.tokens)
+    return max(inner.values()) / inner.total() if inner else None
 
 
 def _told(lines: Sequence[Timeline], key: str) -> int | None:

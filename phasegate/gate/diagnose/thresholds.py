@@ -49,6 +49,23 @@ HANDOFF_GAPS = 3.0
 """The gap before the second token against the usual one: a hand-off between machines is named from three times on. The
 first step after a prefill finds cold caches, but does not take three."""
 
+PAUSE_SHARE = 0.20
+"""And it must be a fifth of the wait for the second token: a smaller one is not felt behind the wait for the first."""
+
+SEVERAL_TOKENS = 1.5
+"""Tokens a step from which several are guessed ahead rather than sent together now and then: a server that falls behind
+its connection puts two into a chunk here and there, which made 1.15 a step in what was measured of it."""
+
+ONE_SIZE = 0.9
+"""Guesses are right at times and wrong at times, so their steps have several sizes. Where nine chunks of ten have the
+same one, the engine sends every so many tokens."""
+
+PREEMPTED_SHARE = 0.05
+"""Requests thrown out of the KV memory are named from one in twenty on: fewer are not even the slowest twentieth."""
+
+OTHERS_SHARE = 0.05
+"""Somebody else uses the server where it counts a twentieth more requests than were sent: fewer may be probes."""
+
 REASONING_SHARE = 0.5
 """Reasoning is named where the user waits for it at least half of the time to the first answer token."""
 
