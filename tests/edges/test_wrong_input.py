@@ -89,6 +89,19 @@ def test_a_server_that_cannot_be_measured(quick: QuickPytest, small: Path, setti
     assert "2 invalid_run" in done.output
 
 
+def test_a_server_whose_token_counts_contradict_its_answers(quick: QuickPytest, small: Path) -> None:
+    """Half as many again as came: no law of TPOT is judged on them, TTFT is measured all the same."""
+    (small / "small.yaml").rename(small / "output-length.yaml")
+    (small / "output-length.yaml").write_text("input_tokens: 64\noutput_tokens: [8, 16]\nrequests: 5\nwarmups: 0\n")
+    done = quick.run(
+        "perf_tests/test_decode.py", "-k", "flat_in_output", "--perf-workloads", small, "--perf-engine", "simulator",
+        "--perf-engine-config", 'speed=10 faults=[{"fault":"wrong_usage","every":1}]', COLUMNS="300",
+    )  # fmt: skip
+    assert done.status == INVALID, done.output
+    words = "usage counts 24 tokens where the answer ended at its limit of 16 (10 of 10 answers): token counts of this"
+    assert [line for line in lines_with(done, words) if line.startswith("INVALID_RUN output-length: ")], done.output
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
