@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks._gate_noise import SERVER
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks._gate_noise import SERVER, draw_sessions
 from benchmarks.gate_simulation import TPOT, TTFT, Tally, interval, simulate, table
 
 
@@ -24,6 +29,22 @@ def test_unchanged_builds_rarely_alarm_and_slower_ones_are_found_in_the_right_ph
 
 def test_the_same_seed_gives_the_same_table() -> None:
     assert list(table(simulate(2, seed=3))) == list(table(simulate(2, seed=3)))
+
+
+def test_a_scattered_candidate_deviates_so_many_times_as_much_and_its_baseline_as_before() -> None:
+    scattered = replace(SERVER, candidate_scatter=2.0, bad_sessions=0.0)
+    calm = replace(SERVER, bad_sessions=0.0)
+    one, two = (draw_sessions(np.random.default_rng(4), noise, 20, 200, 20) for noise in (calm, scattered))
+    assert np.array_equal(one.requests[:20], two.requests[:20])
+    assert np.array_equal(one.sentinel, two.sentinel)
+    spreads = [np.log(np.median(drawn.requests[20:], axis=2)).std(axis=0).mean() for drawn in (one, two)]
+    assert spreads[1] == pytest.approx(2 * spreads[0], rel=0.15), "requests keep their own part"
+
+
+def test_every_number_of_candidate_sessions_has_its_row() -> None:
+    rows = simulate(1, seed=3, noise=replace(SERVER, candidate_scatter=2.0), by_sessions=True)
+    assert [one.candidate for one in rows] == 2 * [f"{count} sessions" for count in range(2, 9)]
+    assert {one.builds for one in rows} == {1}
 
 
 def test_intervals_of_counts_are_those_of_clopper_and_pearson() -> None:
