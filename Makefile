@@ -38,8 +38,9 @@ lint-workflows:
 types: $(STAMP)
 	"$(BIN)/python" -m mypy
 
+# Two processes, whatever the machine has; TEST_ARGS="-n 0" is one after the other, -n 4 as many as that.
 unit: $(STAMP)
-	"$(BIN)/python" -m pytest tests -m "not slow" $(TEST_ARGS)
+	"$(BIN)/python" -m pytest tests -m "not slow" -n 2 --dist loadfile $(TEST_ARGS)
 
 test-slow: $(STAMP)
 	"$(BIN)/python" -m pytest tests -m slow $(TEST_ARGS)
