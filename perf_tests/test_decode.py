@@ -16,9 +16,10 @@ def test_tpot_is_flat_in_output_length(perf_run: Any, perf_law: Any) -> None:
     run = perf_run("output-length")
     cells = run.workload.cells
     perf_law(
-        laws.flat(
+        laws.flat_decode(
             [cell.output_tokens for cell in cells],
             run.paired("tpot", cells),
+            first=run.first_event(),
             margin=laws.TPOT_FLAT_MARGIN,
             law="TPOT is flat in output length",
         )
@@ -48,6 +49,7 @@ def test_total_is_linear_in_output_length(perf_run: Any, perf_law: Any) -> None:
             run.paired("e2el", cells),
             ttft=run.paired("ttft", cells),
             tpot=run.paired("tpot", cells),
+            first=run.first_event(),
             law="total is linear in output length",
         )
     )

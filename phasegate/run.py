@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from phasegate.metric import Metric, Undefined, inter_chunk_latencies, metric_named
 from phasegate.session import Measurement
 from phasegate.stats.counters import ServerCounts
+from phasegate.stats.first_event import FirstEvent, first_event_of
 from phasegate.stats.summary import MAX_ERROR_RATE
 from phasegate.timeline import Timeline
 from phasegate.wire.count_words import disproof_words, is_disproved
@@ -94,6 +95,10 @@ class WorkloadRun:
     def gaps(self) -> list[list[float]]:
         """Per usable request the gaps between its token events, in seconds."""
         return [inter_chunk_latencies(line) for line in self.timelines() if line.status == "ok" and line.sample_valid]
+
+    def first_event(self) -> FirstEvent:
+        """How many tokens the first token event of an answer holds: above 1 where text comes in lumps."""
+        return first_event_of(self.timelines())
 
     def timelines(self, cell: Cell | None = None) -> list[Timeline]:
         """Timelines of one cell, or of all, in order of sending."""

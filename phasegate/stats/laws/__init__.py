@@ -7,6 +7,7 @@ from phasegate.stats.laws.cache import cached_faster
 from phasegate.stats.laws.lengths import bounded_slope, flat, rises
 from phasegate.stats.laws.line import linear
 from phasegate.stats.laws.load import amortises, stall_bounded
+from phasegate.stats.laws.lumps import flat_decode
 from phasegate.stats.laws.margins import (
     ALPHA,
     AMORTISE_MIN,
@@ -44,6 +45,7 @@ __all__ = [
     "bounded_slope",
     "cached_faster",
     "flat",
+    "flat_decode",
     "linear",
     "no_stalls",
     "rises",

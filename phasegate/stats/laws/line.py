@@ -1,9 +1,10 @@
 """The law of the straight line: total = TTFT + TPOT x (N - 1).
 
 Each block gives one line, fitted by weighted least squares over x = N - 1, since the first token has come when TTFT
-ends and N tokens have N - 1 gaps. Weights are 1 / total^2: noise is a share of the total. Three parts must all hold:
-no step or bend between any two neighbouring lengths, the start of the line is TTFT, its slope is TPOT. For any one
-request total = TTFT + TPOT x (N - 1) is arithmetic; the law is that one line serves requests of all lengths.
+ends and N tokens have N - 1 gaps; over x = N - k where the first token event holds k tokens. Weights are 1 / total^2:
+noise is a share of the total. Three parts must all hold: no step or bend between any two neighbouring lengths, the
+start of the line is TTFT, its slope is TPOT. For any one request total = TTFT + TPOT x (N - 1) is arithmetic; the law
+is that one line serves requests of all lengths.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasegate.stats.blocks import MIN_BLOCKS, Table, table_of
 from phasegate.stats.equivalence import Judged, most_tense, within
+from phasegate.stats.first_event import ONE_TOKEN, FirstEvent
 from phasegate.stats.intervals import mean_interval
 from phasegate.stats.laws.common import percent, remedy, sentence, too_few
+from phasegate.stats.laws.lumps import per_token, too_short, under_each
 from phasegate.stats.laws.margins import (
     ALPHA,
     LINEAR_INTERCEPT_MARGIN,
@@ -44,6 +47,7 @@ def linear(
     *,
     ttft: ArrayLike,
     tpot: ArrayLike,
+    first: FirstEvent = ONE_TOKEN,
     step_margin: float = LINEAR_STEP_MARGIN,
     intercept_margin: float = LINEAR_INTERCEPT_MARGIN,
     slope_margin: float = TPOT_FLAT_MARGIN,
@@ -57,7 +61,9 @@ def linear(
 
     Args:
         levels: output tokens, one per column; three different ones or more, each at least 2.
-        totals, ttft, tpot: blocks x levels, in seconds (TPOT: seconds per token), the same blocks in each.
+        totals, ttft, tpot: blocks x levels, in seconds (TPOT: seconds per token, as the metric defines it), the same
+            blocks in each.
+        first: tokens of the first token event.
         step_margin: largest step or bend, a fraction of the total behind it.
         intercept_margin: largest difference of the line's start from TTFT, a fraction of TTFT; two TPOTs are
             always allowed.
@@ -68,17 +74,33 @@ def linear(
     Raises:
         ValueError: a table cannot be used; see `table_of`.
     """
-    tables = [table_of(levels, samples, least_levels=3) for samples in (totals, ttft, tpot)]
+    return too_short(levels, first, law, alpha) or under_each(
+        first,
+        lambda held: _judged(
+            [table_of(levels, one, least_levels=3) for one in (totals, ttft, per_token(levels, tpot, held))],
+            held,
+            (step_margin, intercept_margin, slope_margin),
+            alpha,
+            law,
+        ),
+    )
+
+
+def _judged(
+    tables: Sequence[Table], held: float, margins: tuple[float, float, float], alpha: float, law: str
+) -> LawResult:
+    """The law on totals, TTFT and time per token, with a first event of ``held`` tokens."""
     counts = [table.blocks for table in tables]
     if min(counts) < MIN_BLOCKS:
         return too_few(law, min(counts), "fraction", alpha)
     if len(set(counts)) > 1:
         raise ValueError(f"totals, ttft and tpot have {counts} blocks; pass the same blocks in each")
-    total, first, per_token = tables
+    total, first, each = tables
+    step, intercept, slope = margins
     parts = [
-        _worst_step(total, step_margin, alpha),
-        _intercept(total, first, per_token, intercept_margin, alpha),
-        _slope(total, per_token, slope_margin, alpha),
+        _worst_step(total, held, step, alpha),
+        _intercept(total, first, each, held, intercept, alpha),
+        _slope(total, each, held, slope, alpha),
     ]
     outcome = combined(part.judged.outcome for part in parts)
     deciding = most_tense([part.judged for part in parts])
@@ -101,7 +123,7 @@ def _verdict(part: _Part) -> str:
     }[part.judged.outcome]
 
 
-def _worst_step(total: Table, margin: float, alpha: float) -> _Part:
+def _worst_step(total: Table, held: float, margin: float, alpha: float) -> _Part:
     """A step between every pair of neighbouring lengths, each estimated beside a line; the worst one tells.
 
     With a step term between each pair, a step shows wherever it stands, and a bend shows as a step at its place.
@@ -111,7 +133,7 @@ def _worst_step(total: Table, margin: float, alpha: float) -> _Part:
     places: list[str] = []
     for k in range(1, total.levels.size):
         step = (np.arange(total.levels.size) >= k).astype(np.float64)
-        found = _fits(total, step)[:, 2] / size[k]
+        found = _fits(total, held, step)[:, 2] / size[k]
         judged.append(within(mean_interval(found, alpha), -margin, margin))
         places.append(f"between {total.levels[k - 1]:g} and {total.levels[k]:g} tokens")
     worst = most_tense(judged)
@@ -119,9 +141,9 @@ def _worst_step(total: Table, margin: float, alpha: float) -> _Part:
     return _Part(worst, f"largest step {percent(worst.interval)} of the total, {where}", margin)
 
 
-def _intercept(total: Table, ttft: Table, tpot: Table, margin: float, alpha: float) -> _Part:
-    """The line at N = 1 against the TTFT of the same block."""
-    starts = _fits(total)[:, 0]
+def _intercept(total: Table, ttft: Table, tpot: Table, held: float, margin: float, alpha: float) -> _Part:
+    """The line where the first event ends, at N = ``held``, against the TTFT of the same block."""
+    starts = _fits(total, held)[:, 0]
     block_ttft = np.median(ttft.values, axis=1)
     usual = float(np.median(block_ttft))
     allowed = max(margin, LINEAR_INTERCEPT_TOKENS * float(np.median(tpot.values)) / usual)
@@ -130,9 +152,9 @@ def _intercept(total: Table, ttft: Table, tpot: Table, margin: float, alpha: flo
     return _Part(within(difference, -allowed, allowed), words, allowed)
 
 
-def _slope(total: Table, tpot: Table, margin: float, alpha: float) -> _Part:
+def _slope(total: Table, tpot: Table, held: float, margin: float, alpha: float) -> _Part:
     """The line's slope against the TPOT of the same block."""
-    slopes = _fits(total)[:, 1]
+    slopes = _fits(total, held)[:, 1]
     block_tpot = np.median(tpot.values, axis=1)
     usual = float(np.median(block_tpot))
     difference = mean_interval((slopes - block_tpot) / usual, alpha)
@@ -140,9 +162,9 @@ def _slope(total: Table, tpot: Table, margin: float, alpha: float) -> _Part:
     return _Part(within(difference, -margin, margin), words, margin)
 
 
-def _fits(total: Table, extra: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+def _fits(total: Table, held: float, extra: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """Intercept, slope and the coefficient of an extra column of every block's line: blocks x 2 or 3."""
-    columns = [np.ones(total.levels.size), total.levels - 1]
+    columns = [np.ones(total.levels.size), total.levels - held]
     if extra is not None:
         columns.append(extra)
     weight = 1 / np.median(total.values, axis=0)
