@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 FAILED, USAGE = 1, 2
 
+LEVELS = (1, 4)
+"""Users at a time, where nobody says otherwise."""
+
+SIMULATED = "simulated"
+"""What the simulator says of its hardware."""
+
 EXAMPLES = Path("fixtures") / "workloads" / "examples"
 
 
@@ -54,7 +60,9 @@ def add_parser(subparsers: Any) -> None:
         help="mark the beginnings that a workload shares, for APIs that cache only what a request marks",
     )
     parser.add_argument("--requests", type=int, metavar="N", help="repetitions; default: what the workload says")
-    parser.add_argument("--concurrency", metavar="N", nargs="*", type=int, default=[1, 4], help="users (default 1 4)")
+    parser.add_argument(
+        "--concurrency", metavar="N", nargs="*", type=int, default=list(LEVELS), help="users (default 1 4)"
+    )
     parser.add_argument("--slo", metavar="SLO", nargs="+", default=(), help="objectives, such as ttft:p95:500ms")
     parser.add_argument("--seed", type=int, metavar="N", help="of prompts and order; default: a new one")
     parser.add_argument(
@@ -112,6 +120,7 @@ def _decide(
         server=lab.server.describe(),
         client=lab.client.describe(),
         seed=lab.seed,
+        simulated=lab.server.hardware == SIMULATED,
     )
     text = decision_record(examined, circumstances, before)
     if out is None:
@@ -156,6 +165,12 @@ def _command(args: argparse.Namespace) -> str:
         words.append(f"--endpoint={args.endpoint}")
     if args.mark_prefix:
         words.append("--mark-prefix")
+    if args.requests is not None:
+        words.append(f"--requests={args.requests}")
+    if tuple(args.concurrency) != LEVELS:
+        words += ["--concurrency", *map(str, args.concurrency)]
+    if args.slo:
+        words += ["--slo", *args.slo]
     return shlex.join(words)
 
 

@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from phasegate.gate.diagnose.situation import Level
 from phasegate.gate.diagnose.thresholds import TOGETHER_STREAMS
 
+READING_MOST = 0.2
+"""Most of a lone request that reading its prompt may take: with more, prompts are read in so many steps that the usual
+gap between tokens shows them, and not what a stream more costs."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
@@ -32,16 +36,19 @@ class StepCost:
         return 1 + (self.times - 1) * min(1.0, (tokens - 1) / (self.streams - 1))
 
 
-def step_cost(levels: Sequence[Level], own: float = 0.0) -> StepCost | None:
+def step_cost(levels: Sequence[Level], reading: float, own: float = 0.0) -> StepCost | None:
     """How a step grows with streams; None where one user or several streams at a time were not measured.
+
+    None as well where prompts take much of the requests.
 
     Args:
         levels: users, ascending.
+        reading: share of a lone request that passes with its prompt.
         own: seconds that each stream's own KV cache adds to a step. Streams add it each, guesses of one stream do not.
     """
     single = next((one for one in levels if one.users == 1), None)
     several = [one for one in levels if one.users > 1 and (one.decoding or 0.0) >= TOGETHER_STREAMS]
-    if single is None or not several:
+    if single is None or not several or reading > READING_MOST:
         return None
     top = several[-1]
     alone, many = (one.usual_gap or one.tpot for one in (single, top))

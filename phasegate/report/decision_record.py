@@ -5,30 +5,38 @@ Every figure comes from the measurement; the frame around them is fixed, and the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from phasegate.examination import Examined
+from phasegate.gate.choice import Choice, choose, remarks, worth
 from phasegate.gate.diagnose import Ask, CacheCalls, Diagnosis, Level, Situation, diagnose
-from phasegate.gate.diagnose.expected import Expectation, expectations
-from phasegate.gate.diagnose.explanation import NEITHER
 from phasegate.gate.diagnose.prefill_line import prefill_line
+from phasegate.gate.savings import Saving, savings
 from phasegate.report.diagnosis_lines import lever_words
 from phasegate.units import format_percent, format_rate, format_seconds
 
-IN_VAIN = 0.05
-"""A lever that saves less than a twentieth of the request is listed under what will not help."""
+CHANGES = {
+    "server": "changes neither what is asked nor the hardware",
+    "request": "changes what is asked",
+    "hardware": "changes the hardware",
+}
+"""What has to change for a lever, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What the record says of how it came about: command, UTC time, server, client, seed."""
+    """What the record says of how it came about: command, UTC time, server, client, seed.
+
+    ``simulated`` where the server was no engine: its times are settings, which a reader must not take for a model's.
+    """
 
     command: str
     when: str
     server: str
     client: str
     seed: int
+    simulated: bool = False
 
 
 def decision_record(examined: Examined, circumstances: Circumstances, before: Situation | None = None) -> str:
@@ -39,7 +47,7 @@ def decision_record(examined: Examined, circumstances: Circumstances, before: Si
     """
     ask = _main_ask(examined)
     diagnosis = diagnose(examined.situation, before)
-    levers = _expected(examined, ask)
+    levers = _savings_of(examined, diagnosis, ask)
     parts = [
         _head(examined, circumstances),
         _measured(examined, ask),
@@ -47,7 +55,7 @@ def decision_record(examined: Examined, circumstances: Circumstances, before: Si
         _found(diagnosis),
         _savings(levers, ask),
         _vain(levers, ask, diagnosis),
-        _decision(levers, ask),
+        _decision(choose(levers, diagnosis, ask.total or 0.0), ask, _doubts(examined)),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
@@ -63,18 +71,20 @@ def _calls(examined: Examined) -> CacheCalls | None:
     return next(iter(examined.situation.caches), None)
 
 
-def _expected(examined: Examined, ask: Ask) -> list[Expectation]:
+def _savings_of(examined: Examined, diagnosis: Diagnosis, ask: Ask) -> list[Saving]:
     calls = _calls(examined)
     saved = calls is not None and calls.again < calls.first
-    return expectations(
+    return savings(
+        examined.situation,
+        diagnosis,
         ask,
-        prefill_line(examined.situation.asks),
         examined.workload.shared_tokens or (calls.shared_tokens if calls is not None else 0),
         calls.again if calls is not None and saved else None,
     )
 
 
 def _head(examined: Examined, circumstances: Circumstances) -> list[str]:
+    simulated = ["* Simulated: no model was run. The server's times are settings; what is made of them is not."]
     return [
         f"# {examined.workload.name}: which lever",
         "",
@@ -82,6 +92,7 @@ def _head(examined: Examined, circumstances: Circumstances) -> list[str]:
         "",
         f"* Workload: {examined.workload.description}",
         f"* Server: {circumstances.server}",
+        *(simulated if circumstances.simulated else []),
         f"* Client: {circumstances.client}",
         f"* Measured: {circumstances.when}, seed {circumstances.seed}",
     ]
@@ -151,55 +162,76 @@ def _found(diagnosis: Diagnosis) -> list[str]:
     return lines
 
 
-def _savings(levers: Sequence[Expectation], ask: Ask) -> list[str]:
+def _savings(levers: Sequence[Saving], ask: Ask) -> list[str]:
     lines = [
         "## What each lever would save of one request",
         "",
-        "By arithmetic on the figures above. \"At most\" is a bound that a real lever stays below.",
+        "By arithmetic on the figures above. \"At most\" is a bound that a real lever stays below, as good as what it "
+        "rests on.",
         "",
-        "| lever | acts on | changes the | saves | of the request | because |",
-        "|---|---|---|---:|---:|---|",
+        "| lever | acts on | changes the | saves | of the request | because | rests on |",
+        "|---|---|---|---:|---:|---|---|",
     ]  # fmt: skip
     for one in levers:
-        bound = "at most " if one.at_most else ""
         share = format_percent(one.seconds / ask.total, digits=0) if ask.total else "-"
+        saves = one.words if one.seconds else "nothing"
         lines.append(
-            f"| {one.lever} | {one.phase} | {one.where} | {bound}{format_seconds(one.seconds)} | {share} | "
-            f"{one.arithmetic} |"
+            f"| {one.lever} | {one.phase} | {one.where} | {saves} | {share} | {one.arithmetic} | {one.rests_on} |"
         )
     return lines
 
 
-def _vain(levers: Sequence[Expectation], ask: Ask, diagnosis: Diagnosis) -> list[str]:
+def _vain(levers: Sequence[Saving], ask: Ask, diagnosis: Diagnosis) -> list[str]:
     lines = ["## What will not help", ""]
-    small = [one for one in levers if ask.total and one.seconds < IN_VAIN * ask.total]
+    small = [one for one in levers if ask.total and not worth(one, ask.total)]
     found = [
-        f"* {one.lever}: it acts on {one.phase} and saves {'at most ' if one.at_most else ''}"
-        f"{format_seconds(one.seconds)} of {format_seconds(ask.total)}."
+        f"* {_capital(one.lever)}: it acts on {one.phase} and saves "
+        + (f"{one.words} of {format_seconds(ask.total)}." if one.seconds else f"nothing ({one.arithmetic}).")
         for one in small
     ]
-    found += [f"* {text[0].upper()}{text[1:]}." for text in dict.fromkeys(_in_vain(diagnosis))]
+    found += [
+        f"* Against {' and '.join(f'*{symptom}*' for symptom in symptoms)}: {text}."
+        for text, symptoms in remarks(levers, diagnosis).items()
+    ]
     return [*lines, *(found or ["Every lever of the table above saves a share worth having."])]
 
 
-def _in_vain(diagnosis: Diagnosis) -> Iterator[str]:
-    for one in diagnosis.found:
-        if one.phase != NEITHER:
-            yield from one.will_not_help
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
-def _decision(levers: Sequence[Expectation], ask: Ask) -> list[str]:
+def _doubts(examined: Examined) -> tuple[str, ...]:
+    return (*examined.situation.client, *examined.situation.host)
+
+
+def _decision(choice: Choice, ask: Ask, doubts: Sequence[str]) -> list[str]:
     lines = ["## Decision", ""]
-    server = [one for one in levers if one.where == "server" and ask.total and one.seconds >= IN_VAIN * ask.total]
-    if not server:
-        return [*lines, "No setting of the server saves a share worth having; change the request or the hardware."]
-    first = server[0]
-    bound = "at most " if first.at_most else ""
-    said = (
-        f"First: **{first.lever}** (saves {bound}{format_seconds(first.seconds)} of {format_seconds(ask.total)}). "
-        "It changes neither what is asked nor the hardware."
-    )
-    rest = [one for one in server[1:] if one.seconds > 0]
-    if rest:
-        said += f" Then: {'; '.join(one.lever for one in rest)}. Measure again after each; the savings do not add up."
+    if doubts:
+        lines += ["Not before it was measured again: the client or the host was disturbed, as said above.", ""]
+    said = _first(choice, ask)
+    sure, bounds = (_list_of(one for one in choice.then if one.at_most is bound) for bound in (False, True))
+    said += f" Then: {sure}." if sure else ""
+    said += f" Bounds only, to be measured before they are believed: {bounds}." if bounds else ""
+    said += " Measure again after each lever; the savings do not add up." if choice.then else ""
     return [*lines, said]
+
+
+def _list_of(levers: Iterable[Saving]) -> str:
+    return "; ".join(f"{one.lever} ({one.where}, {one.words})" for one in levers)
+
+
+def _first(choice: Choice, ask: Ask) -> str:
+    because = ""
+    if choice.finding is not None:
+        because = f" The first finding names it: *{choice.finding.symptom}*, {choice.finding.cause}."
+    if choice.unreckoned is not None:
+        limit = choice.unreckoned.cannot
+        return f"First: **{choice.unreckoned.name}** ({limit}; how much it saves, these figures do not tell).{because}"
+    if choice.first is None:
+        return "No setting of the server saves a share worth having; change the request or the hardware."
+    first = choice.first
+    rests = f", which rests on {first.rests_on}" if first.at_most else ""
+    return (
+        f"First: **{first.lever}** (saves {first.words} of {format_seconds(ask.total)}{rests}). "
+        f"It {CHANGES[first.where]}.{because}"
+    )
