@@ -87,7 +87,8 @@ def scaled(key: str) -> float:
 def test_a_cap_makes_due_requests_wait_and_the_wait_is_seen() -> None:
     """Counted from the schedule the case's 1900 ms, from the dispatch its 500 ms (case B078, five times as fast).
 
-    Waiting can only be longer than planned, so these lower bounds hold on a busy machine too.
+    Waiting can only be longer than planned, so these lower bounds hold on a busy machine too; the case's exact figures
+    are held in test_client_cases.
     """
     case = CAP["input"]
     offsets = [number * scaled("interval_ms") for number in range(case["n"])]
