@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phasegate.units import parse_duration
+from phasegate.units import format_seconds, parse_duration
 
 if TYPE_CHECKING:
-    from phasegate.engines.hardware import Device
+    from phasegate.gate.roofline import HardwareFacts
+    from phasegate.gate.roofline_words import Measured
 
 MEASURE = "measure"
 """Name of the hardware that is this machine's processor, measured."""
@@ -21,10 +22,12 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser("roofline", help="a model's two phases against the hardware's limits")
     parser.add_argument("--model", metavar="FILE", help="a .gguf file, a config.json, or a YAML file with the facts")
     parser.add_argument(
-        "--hardware", metavar="NAME", help="of the table, a YAML file with flops and bandwidth, or 'measure' (this CPU)"
+        "--hardware",
+        metavar="NAME",
+        help="of the table (also 'H200 x8'), a YAML file with flops and bandwidth, or 'measure' (this CPU)",
     )
-    parser.add_argument("--devices", type=_count, default=1, metavar="N", help="that share the model (default 1)")
-    parser.add_argument("--threads", type=_count, default=1, metavar="N", help="of 'measure' (default 1)")
+    parser.add_argument("--devices", type=_count, metavar="N", help="that share the model (default 1)")
+    parser.add_argument("--threads", type=_count, metavar="N", help="of 'measure' (default 1)")
     parser.add_argument("--prompt", type=_count, default=512, metavar="N", help="tokens of the prompt (default 512)")
     parser.add_argument("--output", type=_count, default=128, metavar="N", help="tokens of the answer (default 128)")
     parser.add_argument(
@@ -59,10 +62,6 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.model is None or args.hardware is None:
             raise ValueError("--model and --hardware are needed; --list-hardware shows the table")
-        if (args.short_prompt is None) != (args.short_ttft is None):
-            raise ValueError("--short-prompt and --short-ttft belong together")
-        model = read_model(Path(args.model), args.kv_format)
-        hardware = _device(args.hardware, args.threads).facts(model.format, args.devices)
         measured = Measured(
             prompt=args.prompt,
             output=args.output,
@@ -72,7 +71,12 @@ def run(args: argparse.Namespace) -> int:
             short=args.short_prompt,
             short_ttft=_time(args.short_ttft, "--short-ttft"),
         )
-        one = roofline(model, hardware, measured)
+        _check_slope(measured)
+        model = read_model(Path(args.model), args.kv_format)
+        one = roofline(model, _hardware(args, model.format), measured)
+    except OverflowError:
+        print("phasegate roofline: a number is too large to reckon with", file=sys.stderr)
+        return 2
     except (ValueError, EngineError) as error:
         print(f"phasegate roofline: {error}", file=sys.stderr)
         return 2
@@ -87,10 +91,41 @@ def _time(given: str | None, option: str) -> float | None:
     return None if given is None else parse_duration(given, source=option)
 
 
-def _device(name: str, threads: int) -> Device:
-    from phasegate.engines.hardware import device_of, measure_device
+def _check_slope(measured: Measured) -> None:
+    """Refuse two prompts that no slope can be taken from.
 
-    return measure_device(threads) if name == MEASURE else device_of(name)
+    Raises:
+        ValueError: one line naming the option.
+    """
+    if (measured.short is None) != (measured.short_ttft is None):
+        raise ValueError("--short-prompt and --short-ttft belong together")
+    if measured.short is None or measured.short_ttft is None:
+        return
+    if measured.ttft is None:
+        raise ValueError("--short-ttft needs --ttft, the time of the longer prompt")
+    if measured.short >= measured.prompt:
+        raise ValueError(f"--short-prompt is {measured.short}; it must be shorter than --prompt, {measured.prompt}")
+    if measured.short_ttft >= measured.ttft:
+        given, longer = format_seconds(measured.short_ttft), format_seconds(measured.ttft)
+        raise ValueError(f"--short-ttft is {given}; it must be shorter than --ttft, {longer}")
+
+
+def _hardware(args: argparse.Namespace, number_format: str) -> HardwareFacts:
+    """The hardware that was asked for, in the number given by its name or by ``--devices``.
+
+    Raises:
+        ValueError, EngineError: one line.
+    """
+    from phasegate.engines.hardware import devices_of, measure_device
+
+    if args.hardware == MEASURE:
+        return measure_device(args.threads or 1).facts(number_format, args.devices or 1)
+    if args.threads is not None:
+        raise ValueError(f"--threads is for --hardware {MEASURE}; {args.hardware!r} is not measured")
+    device, count = devices_of(args.hardware)
+    if None not in (count, args.devices) and count != args.devices:
+        raise ValueError(f"--hardware {args.hardware!r} and --devices {args.devices} differ; give one of them")
+    return device.facts(number_format, count or args.devices or 1)
 
 
 def _list_hardware() -> int:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from phasegate.engines.base import EngineError
+from phasegate.engines.formats import BLOCK_FORMATS, KNOWN, known_format
 from phasegate.engines.identity import cpu_name
 from phasegate.gate.roofline import HardwareFacts
 from phasegate.strict_yaml import Located, SettingsError, list_of, load_mapping, text
@@ -36,9 +37,6 @@ INTEGER_FACTOR = 2.0
 A 256-bit register holds 32 numbers of 8 bits or 8 of 32. Multiplying and adding 32 pairs takes two multiply
 instructions in 8 bits (``vpmaddubsw`` widens to 16 bits, ``vpmaddwd`` to 32), and four in 32 bits (``vfmadd``). It is a
 bound and not a measurement; a build that uses VNNI may go to twice of it."""
-
-BLOCK_FORMATS = ("q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k")
-"""Formats of llama.cpp whose products are computed in 8 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +106,33 @@ def device_of(name: str) -> Device:
     return read_device(Path(name)) if Path(name).suffix in (".yaml", ".yml") else device_named(name)
 
 
+def devices_of(name: str) -> tuple[Device, int | None]:
+    """The device in a YAML file or of a name in the table, and how many of it ``H200 x8`` says; None where it does not.
+
+    Raises:
+        SettingsError: neither can be had, or the number is 0; one line.
+    """
+    bare, count = _counted(name)
+    if count == 0:
+        raise SettingsError(f"hardware {name!r}: a model needs one device at least")
+    return (device_of(name), None) if count is None else (device_named(bare), count)
+
+
 def device_in(label: str) -> tuple[Device, int] | None:
     """The device that a label such as ``H200 x1`` or ``8x NVIDIA A100-SXM4-80GB`` names, and how many; else None."""
-    count = re.search(r"(?:^|\s)(?:x\s*(\d+)|(\d+)\s*x)(?:\s|$)", label)
-    number = int(next(group for group in count.groups() if group)) if count else 1
-    bare = label if count is None else f"{label[: count.start()]} {label[count.end() :]}"
+    bare, count = _counted(label)
     try:
-        return device_named(bare), max(number, 1)
+        return device_named(bare), max(count or 1, 1)
     except SettingsError:
         return None
+
+
+def _counted(label: str) -> tuple[str, int | None]:
+    """A label without the number of devices in it, and that number; None where there is none."""
+    count = re.search(r"(?:^|\s)(?:x\s*(\d+)|(\d+)\s*x)(?:\s|$)", label, re.IGNORECASE)
+    if count is None:
+        return label, None
+    return f"{label[: count.start()]} {label[count.end() :]}".strip(), int(count.group(1) or count.group(2))
 
 
 def _plain(name: str) -> str:
@@ -147,11 +163,14 @@ def read_device(path: Path) -> Device:
     return _device(given.take("name", text, path.stem, wanted="a text"), given)
 
 
+_RATES = f"a mapping of number formats ({', '.join(KNOWN)}) to operations a second"
+
+
 def _device(name: str, given: Located) -> Device:
     given.refuse_unknown(("name", "also", "flops", "bandwidth", "source"))
     return Device(
         name=name,
-        flops=given.take("flops", _rates, {}, wanted="a mapping of number formats to operations a second"),
+        flops=given.take("flops", _rates, {}, wanted=_RATES),
         bandwidth=given.take("bandwidth", _rate, None, wanted="bytes a second, such as 3350.0e9"),
         source=given.take("source", text, given.source, wanted="a text"),
         also=given.take("also", list_of(text), (), wanted="one or more names"),
@@ -171,7 +190,7 @@ def _rate(value: Any) -> float:
 def _rates(value: Any) -> dict[str, float]:
     if not isinstance(value, dict) or not value:
         raise TypeError
-    return {str(name): _rate(rate) for name, rate in value.items()}
+    return {known_format(name): _rate(rate) for name, rate in value.items()}
 
 
 def measure_device(threads: int = 1, cores: Sequence[int] = ()) -> Device:

@@ -37,6 +37,8 @@ class ModelFacts:
         kv_bytes: bytes of one number in the KV cache.
         expert: weights of one expert in all layers together; 0 for a dense model.
         experts, experts_used: how many there are in a layer, and how many a token takes.
+        window: tokens that a layer with a sliding window looks at, the newest among them; 0 where no layer has one.
+        full_layers: layers that look at all tokens where others have a window.
         format: the number format that the arithmetic is done in, such as ``"bf16"``; empty where unknown.
         source: where the facts are from.
     """
@@ -53,6 +55,8 @@ class ModelFacts:
     expert: int = 0
     experts: int = 0
     experts_used: int = 0
+    window: int = 0
+    full_layers: int = 0
     format: str = ""
     source: str = ""
 
@@ -65,6 +69,20 @@ class ModelFacts:
             raise RooflineError(
                 f"model facts: experts_used is {self.experts_used}; there are only {self.experts} experts"
             )
+        if self.window < 0 or not 0 <= self.full_layers <= (self.layers if self.window else 0):
+            raise RooflineError(
+                f"model facts: a window of {self.window} tokens and {self.full_layers} of {self.layers} layers "
+                "without it cannot be"
+            )
+
+    @property
+    def windowed(self) -> int:
+        """Layers that look at the last `window` tokens only."""
+        return self.layers - self.full_layers if self.window else 0
+
+    def over_layers(self, full: float, windowed: float) -> float:
+        """A sum over the layers: so much in each that looks at all tokens, so much in each with a window."""
+        return (self.layers - self.windowed) * full + self.windowed * windowed
 
     @property
     def active(self) -> int:
@@ -74,7 +92,28 @@ class ModelFacts:
     @property
     def kv_token_bytes(self) -> float:
         """Bytes that one token takes in the KV cache: keys and values of every layer."""
-        return 2 * self.layers * self.kv_heads * self.head_size * self.kv_bytes
+        return self.layers * self._kv_layer_bytes
+
+    @property
+    def _kv_layer_bytes(self) -> float:
+        return 2 * self.kv_heads * self.head_size * self.kv_bytes
+
+    def kv_read(self, context: float) -> float:
+        """Bytes of the KV cache that a token after so many reads; a layer with a window reads no more than that."""
+        return self._kv_layer_bytes * self.over_layers(context, self._seen(context))
+
+    def pairs(self, tokens: float) -> float:
+        """Pairs of each of so many tokens with itself or an earlier one it looks at, over all layers."""
+        seen = self._seen(tokens)
+        return self.over_layers(tokens * (tokens + 1) / 2, seen * (seen + 1) / 2 + (tokens - seen) * seen)
+
+    def pairs_of_last(self, context: float) -> float:
+        """Pairs of one token with those it looks at, over all layers."""
+        return self.over_layers(context, self._seen(context))
+
+    def _seen(self, context: float) -> float:
+        """Of so many tokens, those that a layer with a window looks at."""
+        return min(context, self.window)
 
     def weights_read(self, batch: float) -> float:
         """Weights that one decode step reads for a batch, each once, however many requests share it.
@@ -181,8 +220,8 @@ def prefill_work(model: ModelFacts, prompt: int, cached: int = 0) -> Work:
     """What computing a prompt takes.
 
     Two operations for every weight and new token, the output head for the last token only, and attention: four
-    operations for every query head, number of a head and pair of a token with itself or an earlier one. Every weight is
-    read once.
+    operations for every query head, number of a head and pair of a token with itself or an earlier one that its layer
+    looks at. Every weight is read once.
 
     Args:
         prompt: tokens of the prompt.
@@ -192,10 +231,10 @@ def prefill_work(model: ModelFacts, prompt: int, cached: int = 0) -> Work:
     if not 0 <= cached < prompt:
         raise RooflineError(f"cached is {cached}; it must be from 0 to less than the prompt's {prompt} tokens")
     new = prompt - cached
-    pairs = (prompt * (prompt + 1) - cached * (cached + 1)) / 2
+    pairs = model.pairs(prompt) - model.pairs(cached)
     active_body = model.active - model.head
     flops = FLOPS_PER_WEIGHT * (active_body * new + model.head) + _attention(model, pairs)
-    return Work(flops, model.weights_read(new) * model.weight_bytes, cached * model.kv_token_bytes)
+    return Work(flops, model.weights_read(new) * model.weight_bytes, model.kv_read(cached))
 
 
 def decode_work(model: ModelFacts, context: float, batch: float = 1) -> Work:
@@ -208,13 +247,17 @@ def decode_work(model: ModelFacts, context: float, batch: float = 1) -> Work:
         batch: requests that decode together, on average.
     """
     _refuse(context=context, batch=batch)
-    flops = batch * (FLOPS_PER_WEIGHT * model.active + _attention(model, context))
-    return Work(flops, model.weights_read(batch) * model.weight_bytes, batch * context * model.kv_token_bytes)
+    flops = batch * (FLOPS_PER_WEIGHT * model.active + _attention(model, model.pairs_of_last(context)))
+    return Work(flops, model.weights_read(batch) * model.weight_bytes, batch * model.kv_read(context))
 
 
 def _attention(model: ModelFacts, pairs: float) -> float:
-    """Operations of scores and of the weighted sum of values: a multiplication and an addition in each."""
-    return 2 * FLOPS_PER_WEIGHT * model.layers * model.heads * model.head_size * pairs
+    """Operations of scores and of the weighted sum of values: a multiplication and an addition in each.
+
+    Args:
+        pairs: of tokens, over all layers.
+    """
+    return 2 * FLOPS_PER_WEIGHT * model.heads * model.head_size * pairs
 
 
 def _refuse(**values: float) -> None:

@@ -106,9 +106,10 @@ def arithmetic(one: Roofline) -> list[str]:
 def _facts(one: Roofline) -> list[str]:
     model, hardware = one.model, one.hardware
     experts = f", {model.experts_used} of {model.experts} experts" if model.experts else ""
+    window = f", in {model.windowed} of {model.layers} layers of the last {model.window} only" if model.windowed else ""
     lines = [
         f"model    {model.name}: {_big(model.active)} weights a token{experts}, {model.weight_bytes:.4g} B each, "
-        f"KV cache {_bytes(model.kv_token_bytes)} a token ({model.source or 'given'})"
+        f"KV cache {_bytes(model.kv_token_bytes)} a token{window} ({model.source or 'given'})"
     ]
     count = f" x{hardware.count}" if hardware.count > 1 else ""
     peak = f"{_big(hardware.peak)}FLOP/s {hardware.format}".rstrip() if hardware.peak else "peak FLOP/s unknown"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from phasegate.engines.hardware import device_in, device_named, devices, measure_device, read_device
+from phasegate.engines.hardware import device_in, device_named, devices, devices_of, measure_device, read_device
 from phasegate.strict_yaml import SettingsError
 
 
@@ -48,6 +48,17 @@ def test_a_label_gives_device_and_number() -> None:
     assert device_in("AMD EPYC Processor x2") is None
 
 
+def test_a_name_may_say_how_many_there_are() -> None:
+    """None where it does not, and none at all is refused."""
+    for name, count in (("H200", None), ("H200 x8", 8), ("2X h200", 2)):
+        device, told = devices_of(name)
+        assert (device.name, told) == ("H200", count)
+    with pytest.raises(SettingsError, match="hardware 'H200 x0': a model needs one device at least"):
+        devices_of("H200 x0")
+    with pytest.raises(SettingsError, match="no hardware 'H900' in the table"):
+        devices_of("H900 x2")
+
+
 def test_an_unknown_device_is_one_line_with_those_there_are() -> None:
     """And the other ways to say it."""
     with pytest.raises(SettingsError, match="no hardware 'H900' in the table; it has A10, L4"):
@@ -65,6 +76,7 @@ def test_a_device_can_be_given_in_a_file(tmp_path: Path) -> None:
         ("bandwidth: -1\n", "bandwidth is -1"),
         ("flops: 1e12\n", "flops is"),
         ("memory: 1e12\n", "unknown key 'memory'"),
+        ("flops: {fp99: 1e12}\n", r"flops is {'fp99': .* must be a mapping of number formats \(f32, "),
     ):
         path.write_text(text)
         with pytest.raises(SettingsError, match=message):

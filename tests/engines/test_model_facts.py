@@ -81,9 +81,33 @@ def test_quantized_weights_are_smaller_and_the_head_is_not(
     [
         ({"model_type": "deepseek_v3"}, "the layers of model_type 'deepseek_v3' are not known here"),
         ({"torch_dtype": "int3"}, "torch_dtype is 'int3'"),
-        ({"hidden_size": "wide"}, "hidden_size is 'wide'; it must be a whole number"),
+        ({"hidden_size": "wide"}, "hidden_size is 'wide'; it must be a whole number from 1 on"),
+        ({"hidden_size": -4096}, "hidden_size is -4096; it must be a whole number from 1 on"),
+        ({"hidden_size": None}, "hidden_size is missing"),
+        ({"hidden_size": 10**400}, "too large to reckon with"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers is 0; it must be a whole number from 1 on"),
+        ({"num_attention_heads": 33}, "hidden_size is 4096, which num_attention_heads = 33 does not divide"),
+        ({"num_key_value_heads": 7}, "num_attention_heads is 32, which num_key_value_heads = 7 does not divide"),
+        ({"num_key_value_heads": 0}, "num_key_value_heads is 0; it must be a whole number from 1 on"),
+        ({"text_config": [1]}, r"text_config is \[1\]; it must be an object"),
         ({"quantization_config": {"quant_method": "exl2"}}, "quant_method 'exl2' is not known here"),
-        ({"num_hidden_layers": 0}, "body is 0; it must be a positive number"),
+        ({"quantization_config": {}}, "quant_method None is not known here"),
+        ({"quantization_config": "fp8"}, "quantization_config is 'fp8'; it must be an object with quant_method"),
+        ({"compression_config": {"quant_method": "compressed-tensors"}}, "quant_method 'compressed-tensors'"),
+        ({"quantization_config": {"quant_method": "awq"}}, "bits of quantization_config is None; awq needs 4 or 8"),
+        ({"quantization_config": {"quant_method": "gptq", "bits": 3}}, "is 3; gptq needs 4 or 8"),
+        ({"model_type": "mixtral"}, "num_local_experts is missing"),
+        ({"model_type": "mixtral", "num_local_experts": 8}, "num_experts_per_tok is missing"),
+        (
+            {"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 20},
+            "num_experts_per_tok is 20; there are only 8 experts",
+        ),
+        ({"model_type": "qwen3_moe"}, "num_experts is missing"),
+        (
+            {"model_type": "qwen2_moe", "num_experts": 8, "num_experts_per_tok": 2, "decoder_sparse_step": 2},
+            "experts in some of the layers only",
+        ),
+        ({"num_local_experts": 8, "num_experts_per_tok": 2}, "model_type 'llama' with experts is not known here"),
     ],
 )
 def test_what_is_not_understood_is_one_line(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -92,6 +116,28 @@ def test_what_is_not_understood_is_one_line(tmp_path: Path, changes: dict[str, A
         read_model(config(tmp_path, **changes))
     assert "config.json" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[]", "holds a list; a config.json is an object"),
+        ("null", "holds null; a config.json is an object"),
+        ('"llama"', "holds 'llama'; a config.json is an object"),
+        ("[" * 100_000, "too deep to be read"),
+    ],
+)
+def test_a_config_that_is_no_object_is_one_line(tmp_path: Path, content: str, message: str) -> None:
+    """A list, nothing, a text, and lists without end."""
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(SettingsError, match=message):
+        read_model(tmp_path, dtype="float32")
+
+
+def test_an_empty_part_for_text_leaves_the_shape_where_it_is(tmp_path: Path) -> None:
+    """Then the file's own keys count."""
+    assert read_model(config(tmp_path, text_config={})).layers == 32
+    assert read_model(config(tmp_path, text_config={}), dtype="float32").weight_bytes == 4.0
 
 
 @pytest.mark.parametrize("weights", ["q8_0", "f32"])
@@ -131,6 +177,36 @@ def test_facts_can_be_given(tmp_path: Path) -> None:
         read_model(path)
     path.write_text("weights: 1000\nlayers: 2\nheads: 4\nhead_size: 8\n")
     with pytest.raises(SettingsError, match="the key 'weight_bytes' is missing"):
+        read_model(path)
+
+
+GIVEN = "weights: 1000\nlayers: 12\nheads: 4\nhead_size: 8\nweight_bytes: 2\n"
+
+
+def test_a_window_can_be_given(tmp_path: Path) -> None:
+    """For every layer, or for all but some."""
+    path = tmp_path / "model.yaml"
+    path.write_text(f"{GIVEN}window: 4096\n")
+    assert (read_model(path).window, read_model(path).windowed) == (4096, 12)
+    path.write_text(f"{GIVEN}window: 4096\nfull_layers: 2\n")
+    assert read_model(path).windowed == 10
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("head: 1000\n", r":6: head is 1000, a part of weights, which is 1000: too few"),
+        ("full_layers: 2\n", r":6: full_layers needs window"),
+        ("window: 8\nfull_layers: 13\n", r":7: full_layers is 13; it must be a whole number up to the 12 layers"),
+        ("window: 0\n", r":6: window is 0; it must be tokens, a whole number from 1 on"),
+        ("format: fp1\n", r":6: format is 'fp1'; it must be a number format: f32, "),
+    ],
+)
+def test_a_fact_that_cannot_be_is_named_as_the_file_names_it(tmp_path: Path, more: str, message: str) -> None:
+    """With its line."""
+    path = tmp_path / "model.yaml"
+    path.write_text(GIVEN + more)
+    with pytest.raises(SettingsError, match=message):
         read_model(path)
 
 

@@ -21,6 +21,19 @@ LLAMA_3_8B = {
 }
 
 
+GEMMA_3_27B = {
+    "model_type": "gemma3_text",
+    "hidden_size": 5376,
+    "intermediate_size": 21504,
+    "num_hidden_layers": 62,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 16,
+    "head_dim": 128,
+    "vocab_size": 262208,
+    "sliding_window": 1024,
+}
+
+
 @pytest.fixture
 def model(tmp_path: Path) -> str:
     """The shape of Llama-3-8B."""
@@ -53,6 +66,28 @@ def test_without_a_measurement_the_floors_are_printed(model: str, capsys: pytest
     assert "unknown (no TPOT was measured)" in out
 
 
+@pytest.mark.parametrize("asked", [["H200 x8"], ["8x H200", "--devices", "8"], ["H200", "--devices", "8"]])
+def test_the_name_may_say_how_many_devices_share_the_model(
+    model: str, asked: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the suite's own label does."""
+    assert main(["roofline", "--model", model, "--hardware", *asked]) == 0
+    assert "hardware H200 x8: 7.915 PFLOP/s bf16" in capsys.readouterr().out
+
+
+def test_layers_with_a_window_leave_room_below_the_floor_of_full_attention(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Gemma 3 27B after 32,000 tokens: 19 ms a token can be, though all 62 layers' cache would take 21."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "gemma3", "torch_dtype": "bfloat16", "text_config": GEMMA_3_27B}))
+    assert main(["roofline", "--model", str(path), "--hardware", "H100", "--prompt", "32000", "--tpot", "19ms"]) == 0
+    out = capsys.readouterr().out
+    assert "KV cache 507.9 kB a token, in 52 of 62 layers of the last 1024 only" in out
+    assert "weights 54.02 GB + KV 3.063 GB = 57.08 GB, at least 17.0 ms" in out
+    assert "is MBU 90 %" in out
+
+
 def test_facts_that_cannot_be_end_with_their_own_status(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A token in 1 ms would need 15 TB/s."""
     assert main(["roofline", "--model", model, "--hardware", "H100", "--tpot", "1ms"]) == 2
@@ -67,6 +102,19 @@ def test_facts_that_cannot_be_end_with_their_own_status(model: str, capsys: pyte
         (["--hardware", "H100", "--tpot", "20"], "--tpot: '20' is not a duration"),
         (["--hardware", "H100", "--short-prompt", "8"], "--short-prompt and --short-ttft belong together"),
         (["--hardware", "H100", "--kv-format", "int2"], "KV cache format 'int2' is unknown"),
+        (["--hardware", "H100", "--short-prompt", "8", "--short-ttft", "1ms"], "--short-ttft needs --ttft"),
+        (
+            ["--hardware", "H100", "--ttft", "60ms", "--short-prompt", "512", "--short-ttft", "10ms"],
+            "--short-prompt is 512; it must be shorter than --prompt, 512",
+        ),
+        (
+            ["--hardware", "H100", "--ttft", "60ms", "--short-prompt", "64", "--short-ttft", "90ms"],
+            "--short-ttft is 90.0 ms; it must be shorter than --ttft, 60.0 ms",
+        ),
+        (["--hardware", "H100", "--threads", "4"], "--threads is for --hardware measure; 'H100' is not measured"),
+        (["--hardware", "H200 x8", "--devices", "4"], "--hardware 'H200 x8' and --devices 4 differ"),
+        (["--hardware", "H200 x0"], "hardware 'H200 x0': a model needs one device at least"),
+        (["--hardware", "H100", "--prompt", "9" * 400], "a number is too large to reckon with"),
     ],
 )
 def test_a_mistake_is_one_line(

@@ -132,6 +132,49 @@ def test_two_devices_halve_the_floor() -> None:
     assert floor == pytest.approx(4.5605e-3 / 2, rel=1e-4)
 
 
+GEMMA = ModelFacts(
+    name="Gemma-3-27B",
+    body=25_600_000_000,
+    head=1_400_000_000,
+    layers=62,
+    heads=32,
+    kv_heads=16,
+    head_size=128,
+    weight_bytes=2.0,
+    window=1024,
+    full_layers=10,
+)
+
+
+def test_a_layer_with_a_window_reads_and_computes_no_more_than_its_last_tokens() -> None:
+    """By hand, with 8,192 B a token and layer: 10 layers x 32,000 tokens, and 52 x 1,024."""
+    assert decode_work(GEMMA, 32_000).kv_bytes == 8_192 * (10 * 32_000 + 52 * 1_024)
+    assert decode_work(GEMMA, 1_000).kv_bytes == 8_192 * 62 * 1_000
+    pairs = 10 * 32_000 * 32_001 / 2 + 52 * (1_024 * 1_025 / 2 + (32_000 - 1_024) * 1_024)
+    plain = 2 * (GEMMA.body * 32_000 + GEMMA.head)
+    assert prefill_work(GEMMA, 32_000).flops == pytest.approx(plain + 4 * 32 * 128 * pairs)
+    assert prefill_work(GEMMA, 1_000).flops == prefill_work(replace(GEMMA, window=0, full_layers=0), 1_000).flops
+    rest = prefill_work(GEMMA, 32_000, cached=20_000)
+    assert rest.kv_bytes == 8_192 * (10 * 20_000 + 52 * 1_024)
+    assert "KV cache 507.9 kB a token, in 52 of 62 layers of the last 1024 only" in "".join(
+        arithmetic(roofline(GEMMA, H100, Measured(prompt=32_000)))
+    )
+
+
+def test_the_pairs_of_a_window_are_those_that_are_counted_one_by_one() -> None:
+    """Each token with itself and the two before it, where there are two."""
+    small = replace(GEMMA, layers=1, window=3, full_layers=0)
+    for tokens in range(1, 9):
+        assert small.pairs(tokens) == sum(min(place, 3) for place in range(1, tokens + 1))
+
+
+@pytest.mark.parametrize(("window", "full"), [(0, 1), (-1, 0), (8, 63), (8, -1)])
+def test_windows_that_cannot_be_are_refused(window: int, full: int) -> None:
+    """More layers without a window than layers, and layers without one where none has one."""
+    with pytest.raises(RooflineError, match=r"of 62 layers without it cannot be"):
+        replace(GEMMA, window=window, full_layers=full)
+
+
 MIXTURE = replace(LLAMA, body=1_000_000, head=100_000, expert=500_000, experts=8, experts_used=2)
 
 
@@ -156,6 +199,7 @@ models = st.builds(
     expert=st.integers(0, 10**9),
     experts=st.integers(8, 256),
     experts_used=st.integers(1, 8),
+    window=st.sampled_from((0, 1, 1_024, 65_536)),
 )
 
 

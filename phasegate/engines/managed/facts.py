@@ -12,12 +12,14 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from phasegate.engines.hardware import BLOCK_FORMATS, Device, measure_device
+from phasegate.engines.formats import BLOCK_FORMATS
+from phasegate.engines.hardware import Device, measure_device
 from phasegate.engines.managed import torch_probe
 from phasegate.engines.managed.engine import ManagedEngine
 from phasegate.engines.managed.kind import Launch
 from phasegate.engines.managed.numbers import value_of
-from phasegate.engines.model_facts import FORMATS, read_model, stored_dtype
+from phasegate.engines.model_config import FORMATS, stored_dtype
+from phasegate.engines.model_facts import read_model
 from phasegate.gate.roofline import ModelFacts
 
 PROBE_SECONDS = 60.0

@@ -21,7 +21,7 @@ from phasegate.engines.managed.kind import Launch
 from phasegate.engines.managed.kinds import KINDS
 from phasegate.engines.managed.numbers import Numbers
 from phasegate.engines.managed.places import Place
-from phasegate.engines.model_facts import stored_dtype
+from phasegate.engines.model_config import stored_dtype
 from phasegate.engines.profile import profile_named
 from phasegate.gate.roofline import ModelFacts
 from phasegate.lab import Lab
