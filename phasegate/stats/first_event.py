@@ -42,6 +42,11 @@ class FirstEvent:
         return (self.low,) if self.low == self.high else (self.low, self.high)
 
     @property
+    def usual(self) -> float:
+        """The middle of the range; 1 where one token cannot be excluded."""
+        return 1.0 if self.low <= 1 else (self.low + self.high) / 2
+
+    @property
     def words(self) -> str:
         """``4 tokens``, or ``3.5 to 4.5 tokens``."""
         return f"{' to '.join(f'{tokens:.3g}' for tokens in self.readings)} tokens"

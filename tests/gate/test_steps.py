@@ -8,7 +8,7 @@ import pytest
 
 from phasegate.gate.diagnose import Situation, diagnose
 from phasegate.gate.diagnose.from_runs import ask_of
-from phasegate.gate.diagnose.steps import Gaps, chunk_sizes, pace_of, gaps_of, steps_of
+from phasegate.gate.diagnose.steps import Gaps, chunk_sizes, gaps_of, pace_of, steps_of
 from phasegate.metric import time_per_output_token
 from phasegate.timeline import Channel, Timeline, TokenEvent
 from tests.timelines import timeline
@@ -36,7 +36,7 @@ def packed(steps: int, together: int) -> Timeline:
 def test_bursts_and_full_chunks_have_the_same_steps_and_the_same_tpot(together: int) -> None:
     """However tokens are packed, a step yields as many, and a token takes its share of the step."""
     for line in (burst(10, together), packed(10, together)):
-        assert pace_of(line).tokens_per_step == pytest.approx(together)
+        assert pace_of(line).tokens_per_step() == pytest.approx(together)
         assert time_per_output_token(line) == pytest.approx(STEP / together, rel=0.01)
 
 
@@ -53,7 +53,7 @@ def test_uneven_single_tokens_are_not_taken_for_bursts() -> None:
         at += STEP * (0.5, 1.0, 2.0)[n % 3]
         moments.append(at)
     line = replace(timeline(), tokens=tuple(TokenEvent(one, Channel.CONTENT, "w") for one in moments), output_tokens=31)
-    assert pace_of(line).tokens_per_step == pytest.approx(1.0)
+    assert pace_of(line).tokens_per_step() == pytest.approx(1.0)
 
 
 def test_acceptance_is_the_servers_count_over_all_answers() -> None:
@@ -87,3 +87,17 @@ def test_the_diagnosis_shows_steps_and_acceptance_where_there_are_any() -> None:
         "3.00 tokens leave in a step, 2.82 in a chunk (1 x 1, 10 x 3); 20 of 40 guessed tokens accepted"
     )
     assert diagnose(Situation(asks=(ask_of("a", [burst(10, 1)]),))).steps is None
+
+
+def test_the_diagnosis_says_where_tpot_reads_low() -> None:
+    """Chunks of four from the first one on: TPOT takes that one for a token, tokens by step do not."""
+    moments = [100.1 + 0.016 * number for number in range(16)]
+    events = tuple(TokenEvent(at, Channel.CONTENT, " www" * 4) for at in moments)
+    line = replace(timeline(), tokens=events, output_tokens=64, flags=("multi_token_chunks",))
+    steps = steps_of([line] * 4)
+    assert steps is not None
+    assert (steps.tokens_per_step, steps.first_chunk) == (4.0, 4.0)
+    told = diagnose(Situation(asks=(ask_of("a", [line] * 4),))).steps
+    assert told is not None
+    assert "the first chunk holds 4, which TPOT takes for one: it reads low by 3/(N - 1)" in told
+    assert "do not touch" not in told

@@ -16,7 +16,7 @@ from phasegate.gate.diagnose.explanation import NEITHER, Case, Confidence, Expla
 from phasegate.gate.diagnose.proof import Proof
 from phasegate.gate.diagnose.remedies import REMEDIES
 from phasegate.gate.diagnose.situation import Ask, Situation
-from phasegate.gate.diagnose.thresholds import CHANGED
+from phasegate.gate.diagnose.thresholds import CHANGED, SEVERAL_TOKENS
 from phasegate.units import format_percent, format_seconds
 
 
@@ -176,6 +176,12 @@ def _steps(now: Situation) -> str | None:
         said += f" ({', '.join(f'{count} x {tokens}' for tokens, count in steps.chunks)})"
     if steps.drafted:
         said += f"; {steps.accepted:,} of {steps.drafted:,} guessed tokens accepted"
+    if steps.first_chunk >= SEVERAL_TOKENS:
+        more = steps.first_chunk - 1
+        return (
+            f"{said}; the first chunk holds {steps.first_chunk:.2g}, which TPOT takes for one: it reads low by "
+            f"{more:.2g}/(N - 1) in an answer of N tokens ({format_percent(more / 63, digits=0)} at 64)"
+        )
     return f"{said}; TPOT counts tokens, so bursts do not touch it"
 
 

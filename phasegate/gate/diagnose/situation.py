@@ -20,6 +20,7 @@ class Steps:
         drafted, accepted: guessed tokens, and those that were right, as the server counts them over all requests.
         chunks: (tokens, chunks with so many), ascending, where the server proved each chunk's tokens; else empty.
         usual_size: share of these that have the commonest size, each answer's first and last chunk left out.
+        first_chunk: output tokens in the first token event, which TPOT takes for one.
     """
 
     tokens_per_chunk: float | None = None
@@ -28,6 +29,7 @@ class Steps:
     accepted: int | None = None
     chunks: tuple[tuple[int, int], ...] = ()
     usual_size: float | None = None
+    first_chunk: float = 1.0
 
     @property
     def acceptance(self) -> float | None:

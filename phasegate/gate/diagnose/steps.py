@@ -2,7 +2,8 @@
 
 Speculative decoding lets several tokens of one step leave together, as one chunk (vLLM) or as several chunks at one
 moment (llama.cpp). The gaps between chunks then say nothing about tokens; TPOT, which counts tokens over the whole
-span, stays right, and tokens by step show how well guessing goes.
+span, stays right, and tokens by step show how well guessing goes. TPOT reads low only where the
+first chunk holds several.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from phasegate.gate.diagnose.situation import Steps
+from phasegate.stats.first_event import first_event_of
 from phasegate.timeline import Channel, Timeline, TokenEvent
 
 SAME_STEP = 0.2
@@ -41,12 +43,11 @@ class Pace:
     tokens: int | None
     events: int
 
-    @property
-    def tokens_per_step(self) -> float | None:
-        """Tokens by step after the first, which is prefill's and yields one."""
-        if self.tokens is None or self.tokens < 2 or len(self.moments) < 2:
+    def tokens_per_step(self, first: float = 1.0) -> float | None:
+        """Tokens by step after the first one, which holds ``first``: one token of prefill, or a chunk of several."""
+        if self.tokens is None or self.tokens <= first or len(self.moments) < 2:
             return None
-        return (self.tokens - 1) / (len(self.moments) - 1)
+        return (self.tokens - first) / (len(self.moments) - 1)
 
     @property
     def gaps(self) -> list[float]:
@@ -111,7 +112,8 @@ def steps_of(lines: Sequence[Timeline]) -> Steps | None:
     paces = [pace_of(line) for line in lines if line.tokens]
     if not paces:
         return None
-    per_step = [pace.tokens_per_step for pace in paces]
+    first = first_event_of(lines).usual
+    per_step = [pace.tokens_per_step(first) for pace in paces]
     chunks = [pace.tokens / pace.events for pace in paces if pace.tokens]
     drafted, accepted = (_told(lines, key) for key in (DRAFTED, ACCEPTED))
     known = [value for value in per_step if value is not None]
@@ -122,6 +124,7 @@ def steps_of(lines: Sequence[Timeline]) -> Steps | None:
         accepted=accepted if drafted is not None else None,
         chunks=tuple(sorted(chunk_sizes(lines).items())),
         usual_size=_usual_size(lines),
+        first_chunk=first,
     )
 
 
