@@ -5,6 +5,7 @@ Specific causes are looked for first; the general one, slow to stream, claims wh
 
 from __future__ import annotations
 
+from phasegate.gate.context_cost import context_cost, context_of
 from phasegate.gate.diagnose.explanation import Case, Confidence, Explanation, Rule
 from phasegate.gate.diagnose.remedies import MORE_COMPUTE, REMEDIES
 from phasegate.gate.diagnose.rules_alone import STREAM, limit_words, material
@@ -18,9 +19,16 @@ from phasegate.gate.diagnose.thresholds import (
     STREAM_LIMIT,
     USUAL_ACCEPTANCE,
 )
+from phasegate.gate.levers import Lever
 from phasegate.units import format_percent, format_seconds
 
 AFTER_THE_FIRST = "prefix caching or shorter prompts: they end with the first token"
+CACHED_BUT_READ = "prefix caching: each step reads what is cached, too"
+
+SHORTER_CONTEXT = Lever(
+    "shorter prompts, less of the conversation kept", "change what the model is asked; reading the weights stays"
+)
+"""Of decode where TPOT is seen to grow with the context."""
 
 
 def idle_drafts(case: Case) -> Explanation | None:
@@ -101,6 +109,8 @@ def slow_stream(case: Case) -> Explanation | None:
     evidence = [f"TPOT {format_seconds(ask.tpot)}; {wanted}"]
     if ask.output_tokens:
         evidence.append(f"{ask.output_tokens:.0f} tokens of answer take {format_seconds(ask.decode)} after the first")
+    context = _context_words(case, ask)
+    evidence += context
     bound, sure = case.now.machine.bandwidth, False
     if bound is not None:
         sure = bound >= BANDWIDTH_BOUND
@@ -108,9 +118,29 @@ def slow_stream(case: Case) -> Explanation | None:
         evidence.append(f"decode runs {at} the hardware's limit: {format_percent(bound, digits=0)} of its bandwidth")
     return Explanation(
         "slow-stream", "slow to stream", "each token reads all weights and the KV cache", "decode", rest, ask.name,
-        tuple(evidence), Confidence.SURE if sure else Confidence.LIKELY, REMEDIES["decode"],
-        (*(() if bound is not None and not sure else (MORE_COMPUTE,)), AFTER_THE_FIRST), part=STREAM,
+        tuple(evidence), Confidence.SURE if sure else Confidence.LIKELY, _levers(bool(context)),
+        (
+            *(() if bound is not None and not sure else (MORE_COMPUTE,)),
+            CACHED_BUT_READ if context else AFTER_THE_FIRST,
+        ),
+        part=STREAM,
     )  # fmt: skip
+
+
+def _context_words(case: Case, ask: Ask) -> list[str]:
+    """What reading the context takes of its decode, where TPOT is seen to grow with it and that is worth naming."""
+    cost = context_cost(case.now.asks)
+    if cost is None or ask.decode is None or not ask.output_tokens:
+        return []
+    seconds = min(ask.decode, cost.seconds(context_of(ask) or 0.0, ask.output_tokens - 1))
+    if not material(seconds, ask.decode):
+        return []
+    return [f"{cost.words()}: reading the context takes {format_seconds(seconds)} of it"]
+
+
+def _levers(context: bool) -> tuple[Lever, ...]:
+    fewer, *others = REMEDIES["decode"]
+    return (fewer, SHORTER_CONTEXT, *others) if context else REMEDIES["decode"]
 
 
 IDLE_DRAFTS = Rule(
