@@ -28,8 +28,8 @@ pip install 'phasegate[metrics]'
 ```
 
 Where the package or the page is missing, nothing is guessed: the numbers stay silent and one note says why. A counter
-that fell in between was reset; it is named and not used. A gauge is a moment, read when everything measured is over. A
-server that counted another number of requests than were sent had other users, and its means are not put beside ours.
+that fell in between was reset; it is named and not used. A server that counted another number of requests than were
+sent had other users, and its means are not put beside ours.
 
 ## Columns of the summary
 
@@ -42,6 +42,38 @@ Medians over the requests of a cell where every answer carries times (llama.cpp;
 A rest that is large and steady lies in front of the engine: a proxy, a load balancer, a queue of the web server. One
 that comes and goes is other work on the hosts. [Where the first token went](../explanation/first-token.md) has the
 figures of the embedded engine.
+"""
+
+
+AT_A_MOMENT = """
+## Requests at a moment
+
+A gauge such as `running` says who is there when the page is read, and it is read when everything measured is over, so
+it is close to 0. How many requests ran and waited on average while a level of load was measured follows from counters:
+the growth of the sum of `queue` over the seconds of the level is the mean number that waited (Little's law, exact where
+the server is idle at both ends), and the growth of `inference`, else of `prefill` and `decode`, else of `total` less
+`queue`, is the mean number that ran. Both stand beside every level, and nothing stands there where a server does not
+tell the times.
+
+## Workers behind a router
+
+A router's page knows nothing of the engines behind it. `--perf-metrics-url URL`, given once for each worker, reads the
+workers' pages instead of the server's own: counters and histograms are added up, gauges too, but of shares of memory
+the largest counts. Whose page it is, the names on it say. A word has one name on all pages of an engine, so that what
+two workers tell of the same thing is not counted twice. All pages are needed, before and after; a worker that began
+anew in between is found out although the sum may have grown. A request may pass more than one worker: where the workers
+counted twice as many requests as were sent, `queue` and `prefill` are sums over both, and there is no `server`.
+[Disaggregated serving](../howto/disaggregated.md) says what to make of it.
+
+## Hand-off
+
+* **vLLM** tells each transfer of its NIXL connector (read in the source of 0.32), one for each rank, on the page of the
+  worker that moves the cache. Its decode worker counts the wait for the cache as `queue`.
+* **SGLang** tells the transfer's latency in milliseconds and its size in units of 2^20 bytes on the prefill worker's
+  page (read in the source of 0.5.23); where only a decode worker's page is read, its stage `decode_transferred` stands
+  in.
+* The **simulator**'s pools tell from the end of the prompt to the cache's arrival.
+
 """
 
 
@@ -85,6 +117,11 @@ COLUMNS = (
         "llama.cpp's `timings.predicted_ms`, histograms of decode",
     ),
     ("rest", "TTFT - server - http - text - held; nothing is fitted, so it may be negative", "-"),
+    (
+        "hand-off",
+        "moving a KV cache from the worker that read the prompt to the one that writes, the mean of all moves",
+        "histograms of disaggregated serving",
+    ),
     ("TPOT, decode", "time per output token by the client's clock and by the server's", "both"),
 )
 
@@ -113,7 +150,7 @@ def server_metrics_page() -> str:
         inside = "inside its own TTFT" if names.tokenised_inside else "before its own TTFT begins"
         opened = f"`{names.enabled_by}`" if names.enabled_by else "open"
         lines.append(f"| {engine} | {SOURCES[engine]} | {opened} | {inside} |")
-    return "\n".join([*lines, "", STREAMS_IN_A_STEP])
+    return "\n".join([*lines, AT_A_MOMENT + STREAMS_IN_A_STEP])
 
 
 def _cell(names: EngineNames, word: str) -> str:
