@@ -23,6 +23,7 @@ from phasegate.metric import Undefined, inter_chunk_latencies, metric_named
 from phasegate.stats.counters import ServerCounts
 from phasegate.stats.percentile import PercentileInterval, percentile_interval
 from phasegate.timeline import Timeline
+from phasegate.wire.count_words import is_disproved, mostly_disproved
 
 PROMPT_MS = "prompt_ms"
 """llama.cpp's own time of a prefill among ``timings``, in milliseconds."""
@@ -43,7 +44,9 @@ def ended_well(line: Timeline) -> bool:
 
 def _stopped_short(line: Timeline) -> bool:
     wanted = line.expected.output_tokens
-    return wanted is not None and "osl_mismatch" in line.flags and (line.output_tokens or 0) < wanted
+    if wanted is None or is_disproved(line):  # a count that is wrong does not say that the answer is short
+        return False
+    return "osl_mismatch" in line.flags and (line.output_tokens or 0) < wanted
 
 
 def value_of(line: Timeline, metric: str) -> float | None:
@@ -215,6 +218,10 @@ class LevelRun:
     def request_rate(self) -> float:
         """Requests that ended well, per second of the measured window."""
         return self.rate_of(sum(map(ended_well, self.timelines)))
+
+    def disproved(self) -> str | None:
+        """Why no token count of this level can be believed, in one line; None while most of them stand."""
+        return mostly_disproved(self.timelines)
 
     def failures(self) -> Counter[str]:
         """Error kind -> failed requests."""

@@ -19,7 +19,7 @@ from phasegate.stats.counters import ServerCounts
 from phasegate.stats.first_event import FirstEvent, first_event_of
 from phasegate.stats.summary import MAX_ERROR_RATE
 from phasegate.timeline import Timeline
-from phasegate.wire.count_words import disproof_words, is_disproved
+from phasegate.wire.count_words import disproof_words, mostly_disproved
 from phasegate.workload import Cell, Planned, Workload
 
 
@@ -138,10 +138,8 @@ class WorkloadRun:
 
     def disproved(self) -> str | None:
         """Why the token counts of some cell prove nothing, in one line; None while most counts of every cell stand."""
-        for cell in self.workload.cells:
-            lines = [line for line in self.timelines(cell) if line.status == "ok"]
-            if sum(map(is_disproved, lines)) > len(lines) / 2:
-                return f"{self.workload.name}: {disproof_words(self.timelines())}"
+        if any(mostly_disproved(self.timelines(cell)) for cell in self.workload.cells):
+            return f"{self.workload.name}: {disproof_words(self.timelines())}"
         return None
 
     def _share(self, count: int) -> str:

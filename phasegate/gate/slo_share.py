@@ -63,8 +63,9 @@ def judge_level(objective: Objective, run: LevelRun) -> Kept:
         f"most {format_percent(missed.high)}; promised: at most {format_percent(promised)}); "
         f"p{objective.percentile:g} is {format_seconds(found.value)}"
     )
-    if run.missed is not None:
-        return Kept(objective, run.level, Verdict.INVALID_RUN, f"{said}; {run.missed}", missed)
+    invalid = run.missed or (run.disproved() if objective.metric == "tpot" else None)
+    if invalid is not None:
+        return Kept(objective, run.level, Verdict.INVALID_RUN, f"{said}; {invalid}", missed)
     if missed.low > promised:
         return _unless_the_client(Kept(objective, run.level, Verdict.SLO_BREACH, said, missed), run)
     if missed.high <= promised:

@@ -19,6 +19,7 @@ from phasegate.load_run import Collision, LevelRun, rounded
 from phasegate.report.table_text import render_table
 from phasegate.stats.percentile import PercentileInterval, needed_to_leave_maximum
 from phasegate.units import format_percent, format_seconds, format_span
+from phasegate.wire.count_words import disproof_words
 
 if TYPE_CHECKING:
     from phasegate.load_lab import LoadLab
@@ -107,6 +108,8 @@ def level_notes(runs: Sequence[LevelRun]) -> list[str]:
         lines += _infinite_note(run)
         lines += [f"{run.name}: remarked: {count} x {flag}" for flag, count in run.remarks().items() if flag != "burst"]
         lines += [f"{run.name}: INVALID: {run.missed}"] if run.missed else []
+        denied = disproof_words(run.timelines)
+        lines += [f"{run.name}: {denied}"] if denied is not None else []
         lines += [f"{run.name}: PARTIAL: stopped after {run.sent} requests"] if run.partial else []
         lines += [f"{run.name}: note: {note}" for note in run.notes]
         lines += [f"{run.name}: {run.sent_by}"] if run.sent_by else []

@@ -30,6 +30,12 @@ def disproof_words(lines: Sequence[Timeline]) -> str | None:
     return f"{_contradiction(witness)} ({len(denied)} of {answered} answers): {UNBELIEVED}"
 
 
+def mostly_disproved(lines: Sequence[Timeline]) -> str | None:
+    """`disproof_words` where more than half of the answers are disproved, so that little is left to be measured."""
+    denied = sum(map(is_disproved, lines))
+    return disproof_words(lines) if 2 * denied > sum(line.status == "ok" for line in lines) else None
+
+
 def _contradiction(line: Timeline) -> str:
     limit = line.expected.max_tokens if line.expected.max_tokens is not None else line.expected.output_tokens
     counted = line.output_tokens

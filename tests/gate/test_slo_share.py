@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from phasegate.gate.slo import parse_objective
 from phasegate.gate.slo_share import attained, judge_level, requests_to_prove
 from phasegate.gate.verdict import Verdict
+from phasegate.load_run import Round
 from tests.load_runs import level_run
 
 P95 = parse_objective("ttft:p95:500ms", source="test")
@@ -44,6 +47,19 @@ def test_a_load_that_was_not_reached_proves_nothing_not_even_a_break() -> None:
     kept = judge_level(P95, late)
     assert kept.verdict is Verdict.INVALID_RUN
     assert "only 3 requests were in flight" in kept.reason
+
+
+def test_counts_that_are_disproved_prove_no_pace_and_do_not_touch_first_tokens() -> None:
+    """Else every request would miss, and the server would be called slow for a wrong count."""
+    told = level_run(4, [0.1] * 60)
+    lines = tuple(replace(line, flags=("usage_inconsistent",)) for line in told.timelines)
+    lying = replace(told, rounds=(Round(lines),))
+    tpot = parse_objective("tpot:p95:20ms", source="test")
+    assert judge_level(tpot, told).verdict is Verdict.PASS
+    kept = judge_level(tpot, lying)
+    assert kept.verdict is Verdict.INVALID_RUN
+    assert "cannot be believed" in kept.reason
+    assert judge_level(P95, lying).verdict is Verdict.PASS
 
 
 def test_goodput_counts_requests_that_meet_every_objective() -> None:

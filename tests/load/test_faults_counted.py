@@ -21,7 +21,7 @@ from phasegate.load.closed import run_closed
 from phasegate.load.health import no_garbage_collection
 from phasegate.load.request import Request
 from phasegate.load.target import Target
-from phasegate.load_run import LevelRun, Round, value_of
+from phasegate.load_run import LevelRun, Round, ended_well, value_of
 from phasegate.metric import Undefined, metric_named
 from phasegate.report.load_tables import level_notes
 from phasegate.stats.percentile import nearest_rank
@@ -186,6 +186,16 @@ def test_throughput_counts_no_token_twice(measured: Measured) -> None:
     """Half as many tokens again are claimed by every second answer."""
     tokens = measured.runs[Fault.WRONG_USAGE].rounds[0].output_tokens
     assert tokens == EACH * TOKENS
+
+
+def test_half_a_count_is_a_wrong_count_and_no_short_answer() -> None:
+    """The answer ended at its limit and as many tokens came; one that really stopped is short all the same."""
+    forced = replace(timeline(), expected=Expected(max_tokens=10, output_tokens=10), output_tokens=5)
+    short = replace(forced, flags=("osl_mismatch",))
+    wrong = replace(forced, flags=("osl_mismatch", "usage_inconsistent"))
+    assert (ended_well(short), ended_well(wrong)) == (False, True)
+    assert value_of(wrong, "ttft") is not None
+    assert value_of(wrong, "tpot") is None
 
 
 @pytest.mark.parametrize(("held", "paced"), [(1, 0.01), (5, 0.01), (9, 0.01), (10, None)])
