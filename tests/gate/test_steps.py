@@ -101,3 +101,10 @@ def test_the_diagnosis_says_where_tpot_reads_low() -> None:
     assert told is not None
     assert "the first chunk holds 4, which TPOT takes for one: it reads low by 3/(N - 1)" in told
     assert "do not touch" not in told
+
+
+def test_a_disproved_count_makes_no_steps() -> None:
+    """Twice the tokens that came would look like two tokens in every step."""
+    line = replace(burst(10, 1), output_tokens=22)
+    assert pace_of(line).tokens_per_step() == pytest.approx(2.1)
+    assert pace_of(replace(line, flags=("usage_inconsistent",))).tokens_per_step() is None

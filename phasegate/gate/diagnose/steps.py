@@ -17,6 +17,7 @@ import numpy as np
 from phasegate.gate.diagnose.situation import Steps
 from phasegate.stats.first_event import first_event_of
 from phasegate.timeline import Channel, Timeline, TokenEvent
+from phasegate.wire.count_words import is_disproved
 
 SAME_STEP = 0.2
 """Chunks closer together than a fifth of TPOT left in one step: a step of its own takes at least one token's time, and
@@ -63,7 +64,8 @@ def hidden_reasoning(line: Timeline) -> int:
 
 def pace_of(line: Timeline) -> Pace:
     """When the tokens of an answer left."""
-    tokens = None if line.output_tokens is None else line.output_tokens - hidden_reasoning(line)
+    unproven = line.output_tokens is None or is_disproved(line)
+    tokens = None if unproven else (line.output_tokens or 0) - hidden_reasoning(line)
     return Pace(tuple(_moments(line.tokens, tokens)), tokens, len(line.tokens))
 
 
