@@ -75,13 +75,14 @@ def run(args: argparse.Namespace) -> int:
     """Measure, write or print, and return the exit status."""
     from phasegate.engines.base import EngineError
     from phasegate.lab import MeasurementError
-    from phasegate.opening import check_engine, open_lab
+    from phasegate.opening import check_engine, open_lab, refuse_unused
     from phasegate.prompt import CalibrationError
     from phasegate.strict_yaml import SettingsError
 
     try:
         workloads, objectives = [_workload(name) for name in args.workloads], _objectives(args)
         opening = _opening(args)
+        refuse_unused(opening, "--")
         check_engine(opening)
         out = _folder(args.out)
         before = {one.name: _before(args.before, one.name) for one in workloads}
@@ -184,6 +185,8 @@ def _workload(name: str) -> Workload:
     from phasegate.workload import load_workload
 
     path = Path(name)
+    if path.is_dir():
+        raise SettingsError(f"the workload {name!r} is no file; give a YAML file, or the name of an example")
     if not path.suffix and not path.exists():
         path = EXAMPLES / f"{name}.yaml"
         if not path.exists():
@@ -218,9 +221,18 @@ def _opening(args: argparse.Namespace) -> Opening:
 
 
 def _folder(word: str | None) -> Path | None:
-    """The folder for records, made where it is missing."""
+    """The folder for records, made where it is missing.
+
+    Raises:
+        OSError: it cannot be made; one line.
+    """
     if word is None:
         return None
     folder = Path(word)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise OSError(f"--out {word}: is a file; give a folder for the records") from None
+    except OSError as error:
+        raise OSError(f"--out {word}: the folder cannot be made ({error.strerror})") from None
     return folder

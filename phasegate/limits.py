@@ -13,7 +13,7 @@ import numpy as np
 
 from phasegate.engines.cores import engine_cores
 from phasegate.engines.embedded import EmbeddedEngine
-from phasegate.engines.hardware import device_in, device_of, measure_device
+from phasegate.engines.hardware import device_in, devices_of, measure_device
 from phasegate.engines.managed.engine import ManagedEngine
 from phasegate.engines.managed.facts import model_facts, processor
 from phasegate.engines.model_facts import KV_BYTES, read_model
@@ -46,6 +46,19 @@ def lab_roofline(lab: Lab, model_file: str | None = None, hardware: str | None =
     model = model_of(lab, model_file)
     facts = None if model is None else hardware_of(lab, hardware, model.format)
     return None if model is None or facts is None else roofline(model, facts, measured)
+
+
+def missing_facts(lab: Lab, model_file: str | None, hardware: str | None) -> str:
+    """Why `lab_roofline` says nothing, in one line with the remedy.
+
+    Raises:
+        SettingsError, EngineError: as there.
+    """
+    if measured_of(list(lab.runs.values())) is None:
+        return "no workload with a prefix of its own for each request was measured"
+    if model_of(lab, model_file) is None:
+        return f"what the model of {hardware} computes; give its shape with --perf-model-facts"
+    return "what the server's hardware can do; name it with --perf-hardware-facts"
 
 
 def measured_of(runs: list[WorkloadRun]) -> Measured | None:
@@ -111,7 +124,8 @@ def model_of(lab: Lab, model_file: str | None) -> ModelFacts | None:
 def hardware_of(lab: Lab, hardware: str | None, number_format: str) -> HardwareFacts | None:
     """The hardware in a file or of a name, under a started engine, or in the server's label; None if unknown."""
     if hardware is not None and hardware != MEASURE:
-        return device_of(hardware).facts(number_format)
+        device, count = devices_of(hardware)
+        return device.facts(number_format, count or 1)
     engine = lab.engine
     if isinstance(engine, EmbeddedEngine):
         threads = max(engine.config.threads, engine.config.threads_batch or 1)

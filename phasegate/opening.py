@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -77,6 +77,28 @@ def with_settings(opening: Opening, settings: str) -> Opening:
     if opening.engine in KINDS:
         return replace(opening, base_url=None, engine_args=settings)
     return replace(opening, base_url=None, engine_config=settings)
+
+
+STARTED_ONLY = ("engine_model", "engine_config", "engine_args", "engine_python")
+"""Settings that only an engine which is started can take."""
+
+
+def refuse_unused(opening: Opening, prefix: str, but: Iterable[str] = ()) -> None:
+    """Refuse settings of an engine to be started where a running server is measured: nothing would come of them.
+
+    Args:
+        prefix: of the command's options, ``"--"`` or ``"--perf-"``.
+        but: of `STARTED_ONLY`, what another engine of the run is started with.
+
+    Raises:
+        EngineError: one line naming the option.
+    """
+    given = [name for name in STARTED_ONLY if getattr(opening, name) and name not in but]
+    if opening.base_url and given:
+        raise EngineError(
+            f"{prefix}{given[0].replace('_', '-')} is for an engine that is started, and here a running server is "
+            f"measured ({prefix}base-url or OPENAI_BASE_URL); leave one of them out"
+        )
 
 
 def opening_for_probe(args: argparse.Namespace, base_url: str | None, seed: int) -> Opening:

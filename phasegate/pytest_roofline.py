@@ -30,9 +30,9 @@ def check_facts(config: pytest.Config) -> None:
 
         read_model(Path(model))
     if hardware is not None and hardware != "measure":
-        from phasegate.engines.hardware import device_of
+        from phasegate.engines.hardware import devices_of
 
-        device_of(hardware)
+        devices_of(hardware)
 
 
 def write_roofline(terminal: Any, config: pytest.Config, lab: Lab, load: Any = None) -> Roofline | None:
@@ -41,14 +41,17 @@ def write_roofline(terminal: Any, config: pytest.Config, lab: Lab, load: Any = N
         return None
     from phasegate.engines.base import EngineError
     from phasegate.gate.roofline_words import arithmetic, verdict_line
-    from phasegate.limits import lab_roofline
+    from phasegate.limits import lab_roofline, missing_facts
 
+    given = config.getoption("--perf-model-facts"), config.getoption("--perf-hardware-facts")
     try:
-        found = lab_roofline(lab, config.getoption("--perf-model-facts"), config.getoption("--perf-hardware-facts"))
+        found = lab_roofline(lab, *given)
+        why = missing_facts(lab, *given) if found is None and any(given) else None
     except (EngineError, ValueError) as error:
+        found, why = None, str(error)
+    if why is not None:
         terminal.section("the hardware's limit", sep="-")
-        terminal.write_line(f"not known: {error}")
-        return None
+        terminal.write_line(f"not known: {why}")
     if found is None:
         return None
     terminal.section("the hardware's limit", sep="-")

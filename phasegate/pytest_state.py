@@ -20,7 +20,7 @@ from phasegate.engines.metrics.page import page_url
 from phasegate.engines.profile_book import FOLDER
 from phasegate.gate.policy import Policy
 from phasegate.judged import Judged, NotMeasurable
-from phasegate.opening import Opening, check_engine, with_settings
+from phasegate.opening import Opening, check_engine, refuse_unused, with_settings
 from phasegate.pytest_home import WORKLOADS, suite_home
 from phasegate.pytest_own import own_engine, register_metrics, with_own_workloads
 from phasegate.pytest_roofline import check_facts
@@ -91,6 +91,7 @@ class PerfState:
     config: pytest.Config
     opening: Opening
     workloads: dict[str, Workload]
+    folder: Path = WORKLOADS
     laws: list[tuple[str, LawResult]] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
     asked: dict[str, list[str]] = field(default_factory=dict)
@@ -124,6 +125,9 @@ class PerfState:
             parse_duration(budget, source="--perf-budget")
         opening = opening_from(config)
         try:
+            # A reference with settings of its own is started, beside a server that runs already.
+            started = config.getoption("--perf-reference-config") is not None
+            refuse_unused(opening, "--perf-", ("engine_model", "engine_python") if started else ())
             opening = check_engine(opening)
         except EngineError as error:
             raise SettingsError(str(error)) from None
@@ -131,18 +135,17 @@ class PerfState:
         register_metrics(config)
         policy = _policy_of(config)
         workloads = with_own_workloads(config, read_workloads(folder))
-        state = cls(config, opening, workloads, policy=policy, blocks=blocks)
+        state = cls(config, opening, workloads, folder, policy=policy, blocks=blocks)
         _ = state.load_options  # read now, so that a wrong option is said before anything starts
         return state
 
     def workload(self, name: str) -> Workload:
-        """The workload of that name.
-
-        Raises:
-            pytest.UsageError: no file of that name exists.
-        """
+        """The workload of that name; ends the item as INVALID_RUN where no file has it."""
         if name not in self.workloads:
-            raise pytest.UsageError(f"no workload {name!r}; there are: {', '.join(self.workloads)}")
+            there = ", ".join(self.workloads)
+            raise self.invalid_run(
+                f"no workload {name!r} in {self.folder}, where this item looks for {name}.yaml; there are: {there}"
+            )
         return self.workloads[name]
 
     @contextmanager

@@ -43,6 +43,34 @@ def test_a_record_tells_the_phase_the_savings_and_what_will_not_help(tmp_path: P
     assert sorted(path.name for path in (tmp_path / "records").iterdir()) == ["bot.json", "bot.md"]
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([""], "the workload '' is no file; give a YAML file"),
+        (["bot.yaml", "--out", "bot.yaml"], "--out bot.yaml: is a file; give a folder for the records"),
+        (["bot.yaml", "--out", "bot.yaml/x"], "--out bot.yaml/x: the folder cannot be made (Not a directory)"),
+        (
+            ["bot.yaml", "--base-url", "http://127.0.0.1:9/v1", "--engine-config", "a=b"],
+            "--engine-config is for an engine that is started, and here a running server is measured",
+        ),
+    ],
+)
+def test_a_wrong_word_is_one_line_before_anything_is_measured(
+    words: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Status 2, and what to give instead."""
+    write_workload(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(["decide", *words]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"phasegate decide: {message}")
+    assert len(told.splitlines()) == 1
+
+
 LONG_CONTEXT = "speed=5 kv_seconds_per_token=3e-5 prefill_tokens_per_second=16000 attention_seconds_per_token_pair=0"
 
 

@@ -12,9 +12,9 @@ from phasegate.engines.profile import profile_named
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.lab import Lab
-from phasegate.limits import hardware_of, lab_roofline, level_measured, measured_of
+from phasegate.limits import hardware_of, lab_roofline, level_measured, measured_of, missing_facts
 from phasegate.load.target import Target
-from phasegate.pytest_roofline import check_facts
+from phasegate.pytest_roofline import check_facts, write_roofline
 from phasegate.run import Measured, WorkloadRun
 from phasegate.strict_yaml import SettingsError
 from phasegate.workload import parse_workload, plan_blocks
@@ -79,12 +79,46 @@ def test_where_facts_are_missing_nothing_is_said(tmp_path: Path) -> None:
     assert lab_roofline(lab_of("H200 x1", []), str(path)) is None
 
 
+class Lines(list[str]):
+    """A terminal that keeps its lines."""
+
+    def section(self, title: str, **_: str) -> None:
+        self.append(title)
+
+    def write_line(self, line: str) -> None:
+        self.append(line)
+
+
+@pytest.mark.parametrize(
+    ("label", "model", "hardware", "said"),
+    [
+        ("unknown", False, None, []),
+        ("unknown", False, "H100", ["not known: what the model of H100 computes; give its shape with --perf-model-f"]),
+        ("unknown", True, None, ["not known: what the server's hardware can do; name it with --perf-hardware-facts"]),
+    ],
+)
+def test_a_fact_that_comes_to_nothing_is_said_with_the_one_that_is_missing(
+    tmp_path: Path, label: str, model: bool, hardware: str | None, said: list[str]
+) -> None:
+    """Silence is for runs that were given none."""
+    path = tmp_path / "model.yaml"
+    path.write_text(MODEL)
+    lab, lines = lab_of(label, [run_of({64: 0.02, 1024: 0.16})]), Lines()
+    given = Given(str(path) if model else None, hardware)
+    assert write_roofline(lines, given, lab) is None  # type: ignore[arg-type]
+    assert [line[: len(want)] for line, want in zip(lines[1:], said, strict=True)] == said
+    assert "each request was measured" in missing_facts(lab_of(label, []), str(path), "H100")
+
+
 def test_given_hardware_goes_before_the_label(tmp_path: Path) -> None:
     """A name of the table or a file; anything else is one line."""
     lab = lab_of("H200 x1", [])
     given = hardware_of(lab, "A100", "bf16")
     assert given is not None
     assert given.bandwidth == 2039e9
+    many = hardware_of(lab, "A100 x2", "bf16")
+    assert many is not None
+    assert many.reading == 2 * 2039e9
     path = tmp_path / "box.yaml"
     path.write_text("bandwidth: 1.0e+12\n")
     given = hardware_of(lab, str(path), "bf16")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from phasegate.engines.base import EngineError
 from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.lab import Lab
-from phasegate.opening import Opening, check_engine, open_lab
+from phasegate.opening import STARTED_ONLY, Opening, check_engine, open_lab, refuse_unused
 from phasegate.report.profile_lines import profile_words
 from tests.engines.doors import Door, house, models
 
@@ -170,6 +171,26 @@ def test_a_wrong_engine_is_one_line_before_anything_starts(opening: Opening, wor
         check_engine(opening)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+URL = "http://127.0.0.1:9/v1"
+
+
+@pytest.mark.parametrize(
+    ("opening", "option"),
+    [
+        (Opening(URL, engine_args="--dtype float32"), "--perf-engine-args"),
+        (Opening(URL, engine_python="/usr/bin/python3"), "--perf-engine-python"),
+        (Opening(URL, engine_config="threads=2"), "--perf-engine-config"),
+        (Opening(URL, engine_model="weights.gguf"), "--perf-engine-model"),
+    ],
+)
+def test_what_a_running_server_cannot_take_is_refused(opening: Opening, option: str) -> None:
+    """And taken where an engine is started, or another one of the same run is."""
+    with pytest.raises(EngineError, match=f"^{option} is for an engine that is started, and here a running server"):
+        refuse_unused(opening, "--perf-")
+    refuse_unused(opening, "--perf-", but=STARTED_ONLY)
+    refuse_unused(replace(opening, base_url=None), "--perf-")
 
 
 class Maker:
