@@ -27,7 +27,7 @@ from phasegate.load.patience import Patience, run_patiently
 from phasegate.load.request import Request
 from phasegate.load.target import Target
 from phasegate.metric import metric_named
-from phasegate.prompt import Calibration, PromptWriter, calibrate, calibrate_known
+from phasegate.prompt import Calibration, PromptWriter, UncountableError, calibrate, calibrate_known
 from phasegate.run import Measured, WorkloadRun, usable_value
 from phasegate.server_view import ServerView
 from phasegate.spending import OverspentError, Purse
@@ -99,7 +99,7 @@ class Lab:
     calibrations: Calibrations = field(default_factory=Calibrations)
     metrics_urls: tuple[str, ...] = ()
     runs: dict[str, WorkloadRun] = field(default_factory=dict)
-    _calibrations: dict[str, Calibration] = field(default_factory=dict)
+    _calibrations: dict[str, Calibration | UncountableError] = field(default_factory=dict)
     _overheads: dict[str, Overheads | None] = field(default_factory=dict)
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
@@ -211,15 +211,22 @@ class Lab:
         }
 
     def calibration(self, endpoint: str) -> Calibration:
-        """How prompts of exact length are written for an endpoint of this engine; measured once."""
+        """How prompts of exact length are written for an endpoint of this engine; measured once, or refused once."""
         known = self._calibrations.get(endpoint)
         if known is None:
-            words = self.engine.words
-            count = self._counter(endpoint)
-            with no_garbage_collection():  # once, and not before each of some dozen requests
-                known = calibrate_known(words, count) if words else calibrate(COMMON_WORDS, count)
+            try:
+                known = self._calibrated(endpoint)
+            except UncountableError as error:
+                known = error
             self._calibrations[endpoint] = known
+        if isinstance(known, UncountableError):
+            raise known
         return known
+
+    def _calibrated(self, endpoint: str) -> Calibration:
+        words, count = self.engine.words, self._counter(endpoint)
+        with no_garbage_collection():  # once, and not before each of some dozen requests
+            return calibrate_known(words, count) if words else calibrate(COMMON_WORDS, count)
 
     def _counter(self, endpoint: str) -> Callable[[str], int]:
         """Counts prompt tokens by asking for one token of output and reading ``usage.prompt_tokens``."""
@@ -264,6 +271,7 @@ class Lab:
             "; ".join(
                 f"{endpoint}: {known.how}, template {known.overhead} tokens"
                 for endpoint, known in self._calibrations.items()
+                if isinstance(known, Calibration)
             )
             or "none written"
         )

@@ -141,8 +141,9 @@ def perf_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
 @pytest.fixture
 def perf_run(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
     """Measures a workload by name and returns its `WorkloadRun`: once per run, and more for an undecided law."""
+    from phasegate.judged import NotMeasurable
     from phasegate.lab import MeasurementError
-    from phasegate.prompt import CalibrationError
+    from phasegate.prompt import CalibrationError, UncountableError
 
     state = _state(request.config)
 
@@ -153,6 +154,8 @@ def perf_run(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
             asked.append(name)
         try:
             return perf_lab.measure(state.workload(name))
+        except UncountableError as error:  # so will every other workload
+            raise NotMeasurable(str(error)) from None
         except (MeasurementError, CalibrationError) as error:
             raise state.invalid_run(str(error)) from None
 

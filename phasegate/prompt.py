@@ -28,8 +28,30 @@ FIRST_WORDS_TRIED = 24
 """How many words are tried at the first position, where no space precedes them; each costs one count."""
 
 
+MOST_COUNTS = 160
+"""After so many counts the search for words ends where it has not found `MINIMUM_WORDS`; a usual tokenizer takes fewer
+than 50, and a hosted server bills each."""
+
+LEAST_GROWTH = 0.25
+"""Tokens that a word adds at least, on average, on any tokenizer, even one whose tokens reach over several words."""
+
+UNBELIEVED = (
+    "this server's prompt counts cannot be believed, and prompts of an exact length cannot be written; let it report "
+    "usage.prompt_tokens as they are, or measure the server behind it"
+)
+
+NAME_WORDS = (
+    "if these counts are right, name words of one token in an engine of your own (pytest_perf_engine); else measure "
+    "the server behind it"
+)
+
+
 class CalibrationError(ValueError):
     """Prompts of exact length cannot be written for this server. The message is one line for the user."""
+
+
+class UncountableError(CalibrationError):
+    """No prompt of any exact length can be written for this server: its counts are wrong, or do not suit words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +75,12 @@ def calibrate_known(words: Sequence[str], count: CountTokens) -> Calibration:
     """Calibration for an engine whose vocabulary is known: only the template's overhead is measured.
 
     Raises:
-        CalibrationError: the server counts otherwise than the vocabulary says.
+        UncountableError: the server counts otherwise than the vocabulary says.
     """
     vocabulary = tuple(words)
     few, many = (count(" ".join(vocabulary[:n])) for n in (8, 40))
     if many - few != 32:
-        raise CalibrationError(
+        raise UncountableError(
             f"32 more words of the engine's own vocabulary changed its count by {many - few}, not by 32 tokens: "
             "is another model loaded than the one that was generated?"
         )
@@ -72,15 +94,22 @@ def calibrate(candidates: Sequence[str], count: CountTokens) -> Calibration:
     one); otherwise it is halved, down to single words. This takes a few dozen counts for 200 words.
 
     Raises:
-        CalibrationError: fewer than `MINIMUM_WORDS` words are one token each.
+        UncountableError: fewer than `MINIMUM_WORDS` words are one token each, or the counts cannot be true.
     """
     anchor = candidates[0]
     base = count(anchor)
-    regular = _one_token_words(candidates[1:], lambda group: count(" ".join((anchor, *group))) - base)
+    if base <= 0:
+        raise UncountableError(f"the server counts {base} tokens for a prompt of one word: {UNBELIEVED}")
+    search = _Search(lambda group: count(" ".join((anchor, *group))) - base)
+    added = search.count(candidates[1:])
+    _check_growth(base, added, len(candidates) - 1)
+    search.take(candidates[1:], added)
+    regular = tuple(search.found)
     if len(regular) < MINIMUM_WORDS:
-        raise CalibrationError(
-            f"only {len(regular)} of {len(candidates)} common words are one token each on this server "
-            f"(at least {MINIMUM_WORDS} are needed); give a word list that suits the model's tokenizer"
+        raise UncountableError(
+            f"only {len(regular)} of the {search.tried} common words tried are one token each on this server, which "
+            f"counts {added / (len(candidates) - 1):.1f} tokens a word (at least {MINIMUM_WORDS} such words are "
+            f"needed): {NAME_WORDS}"
         )
     # Two words: the second is one token, so what is left is the first word and the template.
     starts = {word: count(f"{word} {regular[0]}") - 1 for word in regular[:FIRST_WORDS_TRIED]}
@@ -89,16 +118,53 @@ def calibrate(candidates: Sequence[str], count: CountTokens) -> Calibration:
     return Calibration(regular, first_words, shortest - 1, "token counts of the server")
 
 
-def _one_token_words(words: Sequence[str], tokens_of: Callable[[Sequence[str]], int]) -> tuple[str, ...]:
-    """The words of the group that are one token each, in their order."""
-    if not words:
-        return ()
-    if tokens_of(words) == len(words):
-        return tuple(words)
-    if len(words) == 1:
-        return ()
-    half = len(words) // 2
-    return _one_token_words(words[:half], tokens_of) + _one_token_words(words[half:], tokens_of)
+def _check_growth(base: int, added: int, words: int) -> None:
+    """Refuse counts that a single comparison shows to be of no use, before words are tried one by one."""
+    if added < LEAST_GROWTH * words:
+        raise UncountableError(
+            f"{words} more words changed the server's count of a prompt from {base} to {base + added} tokens: "
+            f"{UNBELIEVED}"
+        )
+    each, rest = divmod(added, words)
+    if each > 1 and rest == 0:
+        raise UncountableError(
+            f"the server counts {each} tokens for each of {words} common words, and a prompt of an exact length needs "
+            f"words of one: {NAME_WORDS}"
+        )
+
+
+@dataclass
+class _Search:
+    """Looks for words of one token by halving groups; gives up where that would cost too many counts.
+
+    Attributes:
+        tokens_of: tokens that a group of words adds; each call is a request.
+        found: words of one token, in their order.
+        tried: words that were decided, alone or in a group.
+        counts: calls so far.
+    """
+
+    tokens_of: Callable[[Sequence[str]], int]
+    found: list[str] = field(default_factory=list)
+    tried: int = 0
+    counts: int = 0
+
+    def count(self, words: Sequence[str]) -> int:
+        """Tokens of a group."""
+        self.counts += 1
+        return self.tokens_of(words)
+
+    def take(self, words: Sequence[str], tokens: int) -> None:
+        """Decide a group that adds so many tokens."""
+        if tokens == len(words) or len(words) == 1:
+            self.tried += len(words)
+            self.found += words if tokens == len(words) else ()
+            return
+        half = len(words) // 2
+        for part in (words[:half], words[half:]):
+            if self.counts >= MOST_COUNTS and len(self.found) < MINIMUM_WORDS:
+                return
+            self.take(part, self.count(part))
 
 
 @dataclass

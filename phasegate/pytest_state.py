@@ -144,7 +144,7 @@ class PerfState:
         if name not in self.workloads:
             there = ", ".join(self.workloads)
             raise self.invalid_run(
-                f"no workload {name!r} in {self.folder}, where this item looks for {name}.yaml; there are: {there}"
+                f"no workload {name!r} in {self.folder}, which has: {there}; write {name}.yaml, or deselect the item"
             )
         return self.workloads[name]
 

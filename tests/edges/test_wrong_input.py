@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
 from tests.edges.quick_pytest import Done, QuickPytest
-from tests.engines.doors import house
+from tests.engines.doors import Door, house, models
 
 KEY = "sk-right-7f3a91"
 WRONG_KEY = "sk-wrong-5c11e0"
@@ -116,6 +117,33 @@ def test_a_wrong_workload_file(quick: QuickPytest, small: Path, content: str, wo
     done = quick.run("perf_tests/test_rows.py", "--perf-workloads", small, "--perf-engine", "simulator")
     refused(done, USAGE, words)
     assert str(small / "small.yaml") in lines_with(done, words)[0]
+
+
+def test_a_workload_that_the_folder_lacks_ends_its_item_in_one_line(quick: QuickPytest, small: Path) -> None:
+    """No law is broken by that, and no source is listed; the other items go on."""
+    (small / "output-length.yaml").write_text("input_tokens: 64\noutput_tokens: [4, 8, 16]\nrequests: 1\nwarmups: 0\n")
+    options = ("perf_tests/test_decode.py", "--perf-workloads", small, "--perf-engine", "simulator")
+    done = quick.run(*options, "--perf-engine-config", "speed=20", "--perf-requests", "1")
+    words = f"no workload 'prompt-length' in {small}, which has: output-length, small; write prompt-length.yaml"
+    refused(done, INVALID, words)
+    assert "3 inconclusive, 1 invalid_run" in done.output
+
+
+def test_prompt_counts_of_zero_end_the_run_at_the_first_answer(quick: QuickPytest, small: Path) -> None:
+    """One request for all the items, since a hosted server bills each; the last line says what was seen."""
+    (small / "output-length.yaml").write_text("input_tokens: 64\noutput_tokens: [4, 8]\n")
+    word = {"index": 0, "delta": {"content": "w"}, "finish_reason": "length"}
+    counts = {"prompt_tokens": 0, "completion_tokens": 1, "total_tokens": 1}
+    events = [{"choices": [word]}, {"choices": [], "usage": counts}]
+    text = "".join(f"data: {json.dumps({'object': 'chat.completion.chunk', **one})}\n\n" for one in events)
+    stream = Door(f"{text}data: [DONE]\n\n", headers={"content-type": "text/event-stream"})
+    with house({"/v1/models": models("m"), "/v1/chat/completions": stream}) as server:
+        options = ("--perf-workloads", small, "--perf-base-url", server.base_url, "--perf-model", "m")
+        done = quick.run("perf_tests/test_decode.py", *options)
+    refused(
+        done, UNREACHABLE, "counts 0 tokens for a prompt of one word: this server's prompt counts cannot be believed"
+    )
+    assert [one.method for one in server.knocks].count("POST") == 1
 
 
 def test_a_wrong_option(quick: QuickPytest, small: Path) -> None:

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phasegate.prompt import Calibration, CalibrationError, PromptWriter, calibrate, calibrate_known
+from phasegate.lab import Lab
+from phasegate.prompt import (
+    MOST_COUNTS,
+    Calibration,
+    CalibrationError,
+    PromptWriter,
+    UncountableError,
+    calibrate,
+    calibrate_known,
+)
+from phasegate.timeline import Expected, Timeline
 from phasegate.words import COMMON_WORDS
 from phasegate.workload import Planned, parse_workload, plan_blocks
+from tests.timelines import timeline
 
 
 class Tokenizer:
@@ -49,9 +64,54 @@ def test_calibrating_takes_few_counts_on_a_friendly_tokenizer() -> None:
     assert count.calls < 50
 
 
-def test_a_tokenizer_without_one_token_words_is_refused_with_numbers() -> None:
-    with pytest.raises(CalibrationError, match=r"only 0 of \d+ common words are one token"):
-        calibrate(COMMON_WORDS, Tokenizer(5, set(COMMON_WORDS), set()))
+@pytest.mark.parametrize(
+    ("count", "calls", "said"),
+    [
+        (lambda _: 0, 1, "counts 0 tokens for a prompt of one word: this server's prompt counts cannot be believed"),
+        (lambda _: 7, 2, "203 more words changed the server's count of a prompt from 7 to 7 tokens"),
+        (lambda text: 3 * len(text.split()), 2, "counts 3 tokens for each of 203 common words"),
+        (lambda text: 5 + len(text) // 2, MOST_COUNTS, "counts 3.2 tokens a word"),
+    ],
+)
+def test_counts_that_are_of_no_use_are_refused_as_soon_as_they_show(count: Any, calls: int, said: str) -> None:
+    """A hosted server bills each count: one shows that there are none, two show that they do not follow the words."""
+    asked: list[str] = []
+
+    def counted(text: str) -> int:
+        asked.append(text)
+        return int(count(text))
+
+    with pytest.raises(UncountableError, match=said):
+        calibrate(COMMON_WORDS, counted)
+    assert len(asked) <= calls + 1
+
+
+def test_a_tokenizer_that_breaks_most_words_is_used_by_the_others() -> None:
+    """Half of the words in two: the other half is found, and the prompts are as long as promised."""
+    count = Tokenizer(5, set(COMMON_WORDS[::2]), set())
+    found = calibrate(COMMON_WORDS, count)
+    assert not set(found.words) & set(COMMON_WORDS[::2])
+    assert count(PromptWriter(found, seed=1).write(planned(90))) == 90
+
+
+def test_a_server_whose_counts_were_refused_is_not_asked_again() -> None:
+    """However many workloads follow."""
+    asked: list[str] = []
+
+    @dataclass
+    class Uncounted(Lab):
+        def send_one(self, prompt: str, expected: Expected, output_tokens: int) -> Timeline:  # noqa: ARG002
+            asked.append(prompt)
+            return timeline(prompt_tokens=0)
+
+    engine: Any = SimpleNamespace(words=())
+    anything: Any = None
+    lab = Uncounted(engine, anything, anything, anything, anything, seed=1)
+    for _ in range(3):
+        with pytest.raises(UncountableError, match="counts 0 tokens"):
+            lab.calibration("chat")
+    assert len(asked) == 1
+    assert lab.prompt_line() == "none written"
 
 
 def test_a_known_vocabulary_that_the_server_counts_otherwise_is_refused() -> None:
