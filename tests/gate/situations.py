@@ -91,7 +91,7 @@ def _workloads(plan: Plan) -> Sequence[Workload]:
         found.append(parse_workload(text, "lengths.yaml"))
     if plan.shared:
         text = (
-            f"input_tokens: {plan.shared + 64}\nshared_tokens: {plan.shared}\noutput_tokens: 2\nrequests: 3\n"
+            f"input_tokens: {plan.shared + 64}\nshared_tokens: {plan.shared}\noutput_tokens: 8\nrequests: 3\n"
             "warmups: 1\nprefix: shared\n"
         )
         found.append(parse_workload(text, "support.yaml"))

@@ -1,12 +1,13 @@
 """Ten questions of the field, each planted in a simulated server, measured, and answered: which phase, which lever.
 
-Every question has a healthy twin, the same server without the planted cause, on which the rule must be silent. What is
-wanted in both is what interactive use wants.
+Of a planted server the whole list of findings is asked for: the planted cause first, and beside it only what is true.
+Every question has a healthy twin, the same server without the planted cause, on which every rule must be silent. What
+is wanted in both is what interactive use wants. The twins run with ``make test-slow``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,8 @@ class Question:
         rule, phase, lever: what must be named first; of the lever, what its name begins with.
         planted: measures the situation and has it explained.
         healthy: the same for its twin.
+        implied: what else is true of the planted server, in order; nothing beside these may be named.
+        true_of_twin: what is true of the twin.
     """
 
     rule: str
@@ -38,6 +41,8 @@ class Question:
     lever: str
     planted: Callable[[], Diagnosis]
     healthy: Callable[[], Diagnosis]
+    implied: tuple[str, ...] = ()
+    true_of_twin: tuple[str, ...] = ()
 
 
 def alone(plan: Plan, **settings: Any) -> Callable[[], Diagnosis]:
@@ -60,9 +65,10 @@ def deploy(plan: Plan, *, restart: bool) -> Callable[[], Diagnosis]:
     return explain
 
 
-TRIES = 2
-"""Other work on a busy machine may hide what was planted; it cannot plant anything, so the twins have one try."""
+TRIES = 3
+"""Other work on a busy machine may hide what was planted, and may make a sitting slower than the one before."""
 
+HOP = Plan(prompts=(128, 1024), output=64)
 LENGTHS = Plan(prompts=(128, 1024), output=48)
 FASTER = {"prefill_tokens_per_second": 3_200.0, "attention_seconds_per_token_pair": 2.5e-8}
 
@@ -86,6 +92,8 @@ QUESTIONS: dict[str, Question] = {
         "uncached-prefix", "prefill", "prompt (prefix) caching",
         alone(Plan(shared=3000), cache="off", prefill_tokens_per_second=4_000.0),
         alone(Plan(shared=3000), cache="on", prefill_tokens_per_second=4_000.0),
+        # Its first call is new to any cache.
+        true_of_twin=("slow-start",),
     ),
     "hardware with more FLOP/s and the same bandwidth": Question(
         "compute-in-vain", "decode", "quantized weights",
@@ -104,13 +112,15 @@ QUESTIONS: dict[str, Question] = {
     ),
     "a network hop was added": Question(
         "hop-added", "network", "a server or gateway nearer",
-        change(Plan(prompts=(128, 1024)), FAST_PREFILL, {**FAST_PREFILL, "network_seconds": 0.1}),
-        change(Plan(prompts=(128, 1024)), FAST_PREFILL, FAST_PREFILL),
+        change(HOP, FAST_PREFILL, {**FAST_PREFILL, "network_seconds": 0.1}),
+        change(HOP, FAST_PREFILL, FAST_PREFILL),
     ),
     "speculative decoding stopped accepting": Question(
         "drafts-rejected", "decode", "a draft that fits",
         change(Plan(prompts=(64,), output=96), DRAFTS, {**DRAFTS, "draft_acceptance": 0.05}),
         change(Plan(prompts=(64,), output=96), DRAFTS, DRAFTS),
+        # Guesses that are thrown away are so whatever was before.
+        implied=("idle-drafts",),
     ),
     "the cache was reset by a deploy": Question(
         "cache-reset", "prefill", "warm the cache",
@@ -120,26 +130,40 @@ QUESTIONS: dict[str, Question] = {
 }  # fmt: skip
 
 
+def settled(explain: Callable[[], Diagnosis], wanted: Sequence[str]) -> Diagnosis:
+    """The first diagnosis that names just these, in order; else the last one tried."""
+    for _ in range(TRIES):
+        told = explain()
+        if rules(told) == list(wanted):
+            break
+    return told
+
+
+def rules(told: Diagnosis) -> list[str]:
+    """All that was found, the most important first."""
+    return [one.rule for one in told.found]
+
+
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_the_planted_cause_is_named_first_with_its_phase_and_its_lever(name: str) -> None:
+def test_the_planted_cause_is_named_first_with_its_phase_and_its_lever_and_nothing_false_beside_it(name: str) -> None:
     """Measured over HTTP, then asked: which phase, which lever?"""
     question = QUESTIONS[name]
-    for _ in range(TRIES):
-        first = question.planted().first
-        if first is not None and first.rule == question.rule:
-            break
-    assert first is not None
-    assert (first.rule, first.phase) == (question.rule, question.phase), first
+    wanted = [question.rule, *question.implied]
+    told = settled(question.planted, wanted)
+    assert rules(told) == wanted, told.found
+    first = told.found[0]
+    assert first.phase == question.phase
     assert first.levers[0].name.startswith(question.lever)
     assert first.levers[0].cannot
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_the_healthy_twin_is_not_accused(name: str) -> None:
-    """The same server without the planted cause: the rule is silent."""
+def test_the_healthy_twin_is_not_accused_of_anything(name: str) -> None:
+    """The same server without the planted cause: every rule is silent, but for what is true of it."""
     question = QUESTIONS[name]
-    assert question.rule not in {one.rule for one in question.healthy().found}
+    told = settled(question.healthy, question.true_of_twin)
+    assert rules(told) == list(question.true_of_twin), told.found
 
 
 @pytest.mark.slow
@@ -157,7 +181,7 @@ def test_steps_that_cost_in_proportion_to_their_streams_are_not_called_missing_b
 
 def test_a_hand_off_between_pools_is_seen_by_the_client() -> None:
     """Prefill and decode on two servers: the pause after the first token is the hand-off, not a slow phase."""
-    first = diagnose(measured(Plan(prompts=(64,)), disaggregated=True, handoff_seconds=0.1)).first
-    assert first is not None
-    assert (first.rule, first.phase) == ("hand-off", "hand-off")
-    assert first.seconds == pytest.approx(0.1 / SPEED, rel=0.3)
+    told = settled(alone(Plan(prompts=(64,)), disaggregated=True, handoff_seconds=0.1), ["hand-off"])
+    assert rules(told) == ["hand-off"], told.found
+    assert told.found[0].phase == "hand-off"
+    assert told.found[0].seconds == pytest.approx(0.1 / SPEED, rel=0.3)

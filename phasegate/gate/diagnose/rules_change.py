@@ -198,12 +198,14 @@ def decode_slower(case: Case) -> Explanation | None:
 
 def _fewer_words(pair: Pair) -> list[str]:
     """That fewer tokens came together than before, where nothing shows why."""
-    old, new = (one.steps.tokens_per_step if one.steps is not None else None for one in (pair.before, pair.now))
-    if not _fewer_tokens(old, new):
+    old, new = pair.before.steps, pair.now.steps
+    if old is None or new is None or not _fewer_tokens(old.tokens_per_step, new.tokens_per_step):
+        return []
+    if old.acceptance is not None and new.acceptance is not None:
         return []
     return [
-        f"{new:.2f} tokens came at a time, {old:.2f} before: fewer right guesses look so, and so do chunks that the "
-        "server or a busy client puts together; the server's count of guesses would tell"
+        f"{new.tokens_per_step:.2f} tokens came at a time, {old.tokens_per_step:.2f} before: fewer right guesses look "
+        "so, and so do chunks that the server or a busy client puts together; the server's count of guesses would tell"
     ]
 
 

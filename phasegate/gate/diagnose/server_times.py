@@ -3,7 +3,8 @@
 vLLM, SGLang and TGI keep histograms, which tell the mean over all requests of a span, not one request's. A mean is
 taken for a kind of request only where it is that kind's: the server counted as many requests as were sent, and, for
 reading the prompt, all prompts were new to it and of one length. A wait does not depend on the prompt, so its mean is
-taken for every kind. Where others used the server meanwhile, the mean wait is everybody's; the count tells that.
+taken for every kind. Where others used the server meanwhile, the mean wait is everybody's; the count tells that. Times
+longer than what the client waited are of something else and are not taken.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from phasegate.gate.diagnose.situation import Ask
 from phasegate.gate.diagnose.thresholds import OTHERS_SHARE
 from phasegate.stats.counters import ServerCounts
+from phasegate.stats.first_token import CLOCK_DRIFT, CLOCK_ERROR
 
 REQUEST_WORDS = ("queue", "ttft", "total", "requests")
 """Where the number of requests is looked for, in this order."""
@@ -56,14 +58,19 @@ def with_counts(ask: Ask, ttfts: Sequence[float], server: ServerCounts | None, s
         return ask
     # Means beside medians: what one slow request added to the mean, the middle one did not wait.
     excess = max(0.0, float(np.mean(ttfts)) - float(np.median(ttfts))) if ttfts else 0.0
-    queue = server.mean("queue", span.sent)
+    queue, prefill = server.mean("queue", span.sent), server.mean("prefill", span.sent)
+    prefill = prefill if others is None and span.alike else None
+    if others is None and _too_long((queue or 0.0) + (prefill or 0.0), ttfts):
+        return ask
     if queue is not None:
         queue, excess = max(0.0, queue - excess), max(0.0, excess - queue)
         ask = replace(ask, server_queue=min(queue, ask.ttft))
-    prefill = server.mean("prefill", span.sent)
-    if prefill is None or others is not None or not span.alike:
-        return ask
-    return replace(ask, server_prefill=max(0.0, prefill - excess))
+    return ask if prefill is None else replace(ask, server_prefill=max(0.0, prefill - excess))
+
+
+def _too_long(told: float, ttfts: Sequence[float]) -> bool:
+    """Whether a mean time of the server cannot be a part of what the client waited on average."""
+    return told > (float(np.mean(ttfts)) if ttfts else 0.0) * (1 + CLOCK_DRIFT) + CLOCK_ERROR
 
 
 def _requests(server: ServerCounts) -> float | None:
