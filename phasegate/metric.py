@@ -106,7 +106,12 @@ def _no_decode_span(timeline: Timeline) -> str | None:
     if timeline.choices > 1:
         return f"{timeline.choices} choices share one token count"
     if timeline.output_tokens is None:
-        return "no proven output token count (the server sent no usage)"
+        return f"no proven output token count ({timeline.count_problem or 'the server sent no usage'})"
+    if (timeline.reasoning_tokens or 0) > timeline.output_tokens:
+        return (
+            f"the server counts {timeline.reasoning_tokens} reasoning tokens among {timeline.output_tokens} output "
+            "tokens, which cannot be"
+        )
     streamed = streamed_tokens(timeline)
     if streamed is None:
         return "the model reasoned unseen, and those tokens are not counted apart"

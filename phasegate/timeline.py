@@ -163,6 +163,8 @@ class Timeline:
         model: the model name the server answered with.
         sample_valid: whether the request may enter a latency sample.
         expected: what the sender knew.
+        count_problem: what the server said in place of an output token count, where that is none, free of secrets;
+            None where it said nothing.
     """
 
     request_id: str
@@ -189,6 +191,7 @@ class Timeline:
     model: str | None
     sample_valid: bool
     expected: Expected
+    count_problem: str | None = None
 
     def text_of(self, channel: Channel, choice: int | None = None) -> str:
         """Everything one channel carried, joined; of one choice, or of all when ``choice`` is None."""

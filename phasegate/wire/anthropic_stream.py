@@ -22,6 +22,9 @@ from phasegate.wire.sse import Event
 
 OWN = frozenset({MESSAGES})
 
+COUNTED = "usage.output_tokens"
+"""What this dialect calls the count of output tokens."""
+
 TOOL_BLOCKS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 """Blocks whose name and input the model writes."""
 
@@ -104,12 +107,11 @@ class MessagesAnswer(StreamedAnswer):
         usage = _mapping(payload.get("usage"))
         self._take_prompt(usage)
         thinking = _mapping(usage.get("output_tokens_details")).get("thinking_tokens")
+        told = {"completion_tokens": usage["output_tokens"]} if "output_tokens" in usage else {}
         self.ledger.take(
-            {
-                "completion_tokens": usage.get("output_tokens"),
-                "completion_tokens_details": {"reasoning_tokens": thinking},
-            },
+            {**told, "completion_tokens_details": {"reasoning_tokens": thinking}},
             on_choice=False,
+            called=COUNTED,
         )
 
     def _stop(self, at: float, _payload: Mapping[str, Any]) -> None:
@@ -127,7 +129,7 @@ class MessagesAnswer(StreamedAnswer):
         if self._uncached is None:
             return
         prompt = self._uncached + (self._cached or 0) + (self._created or 0)
-        self.ledger.take({"prompt_tokens": prompt, "cached_tokens": self._cached}, on_choice=False)
+        self.ledger.take({"prompt_tokens": prompt, "cached_tokens": self._cached}, on_choice=False, called=COUNTED)
 
     def _output(self, at: float, channel: Channel, text: object) -> None:
         if not isinstance(text, str) or not text:

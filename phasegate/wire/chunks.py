@@ -162,6 +162,7 @@ class StreamedAnswer:
         found = payload.get("choices")
         choices = [choice for choice in found if isinstance(choice, dict)] if isinstance(found, list) else []
         running = None
+        self.ledger.note_no_report(payload.get("usage"))
         for usage in reports_in(payload):
             running = self.ledger.take(usage, on_choice=bool(choices))
         if "timings" in payload:

@@ -37,6 +37,8 @@ def mostly_disproved(lines: Sequence[Timeline]) -> str | None:
 
 
 def _contradiction(line: Timeline) -> str:
+    if line.output_tokens is not None and (line.reasoning_tokens or 0) > line.output_tokens:
+        return f"usage counts {line.reasoning_tokens} reasoning tokens among {line.output_tokens} output tokens"
     limit = line.expected.max_tokens if line.expected.max_tokens is not None else line.expected.output_tokens
     counted = line.output_tokens
     if limit is not None and counted != limit and line.choices == 1 and line.finish_reason in ENDED_AT_LIMIT:

@@ -7,6 +7,8 @@ What only looks odd is left to `flags`. No real engine whose stream is on record
 
 from __future__ import annotations
 
+import itertools
+
 from phasegate.timeline import Channel, Expected
 from phasegate.wire.chunks import StreamedAnswer
 
@@ -25,6 +27,10 @@ OVERSHOOT = 4
 
 TOLERANCE = 0.05
 """Share of a limit by which a count may be beside it: so much would TPOT be off, were the limit right."""
+
+STREAMED_MARGIN = 0.1
+"""Share of a count by which words or token events may differ from it and still bear it out: marks around reasoning and
+the tokens that end a turn are counted by some servers and streamed by none."""
 
 ENDED_AT_LIMIT = frozenset({"length", "max_tokens"})
 """Words of OpenAI's and of Anthropic's dialect for an answer that its limit ended."""
@@ -64,12 +70,54 @@ def is_reasoning_hidden(answer: StreamedAnswer) -> bool:
     """Whether the model reasoned without a word of it in the stream."""
     if answer.hidden_reasoning:
         return True
-    return bool(answer.ledger.reasoning) and all(event.channel is not Channel.REASONING for event in answer.tokens)
+    return _lacks_reasoning(answer) and not is_reasoning_streamed(answer)
 
 
 def hidden_tokens(answer: StreamedAnswer) -> int:
     """Tokens of reasoning that are known to be in the count and not in the stream."""
     return answer.ledger.reasoning or 0 if is_reasoning_hidden(answer) else 0
+
+
+def is_reasoning_streamed(answer: StreamedAnswer) -> bool:
+    """Whether the answer's own text must hold the reasoning, because the tokens that are left are too few for it.
+
+    Some servers count reasoning apart and stream it as text like any other. Then more words came than tokens are left
+    without it, and a word is a token at least; or, in scripts without spaces, as many token events as the whole count.
+    Short of such a proof the server's word stands.
+    """
+    tokens, _ = answer.output_tokens()
+    if tokens is None or not _lacks_reasoning(answer) or answer.ledger.counts_reasoning_beside:
+        return False
+    reasoning = answer.ledger.reasoning or 0
+    left = max(0, tokens - reasoning)
+    margin = max(1, round(STREAMED_MARGIN * left))
+    words = sum(word[0].isalpha() for word in _text_of(answer).split())
+    events = answer.output_events
+    whole = abs(events - tokens) <= STREAMED_MARGIN * tokens
+    return words > left + margin or (whole and events > left + margin)
+
+
+def _lacks_reasoning(answer: StreamedAnswer) -> bool:
+    """Whether reasoning is counted and none came under that name."""
+    return bool(answer.ledger.reasoning) and all(event.channel is not Channel.REASONING for event in answer.tokens)
+
+
+def _text_of(answer: StreamedAnswer) -> str:
+    """The answer of the first choice."""
+    first = min(answer.choices, default=0)
+    texts = [event.text for event in answer.tokens if event.channel is Channel.CONTENT and event.choice == first]
+    return texts[-1] if is_cumulative(answer) else "".join(texts)
+
+
+def is_cumulative(answer: StreamedAnswer) -> bool:
+    """Whether each of three or more texts begins with the one before it and goes on."""
+    texts = (event.text for event in answer.tokens if event.channel is Channel.CONTENT and event.choice == 0)
+    grown = 0
+    for earlier, later in itertools.pairwise(texts):
+        if len(later) <= len(earlier) or not later.startswith(earlier):
+            return False
+        grown += 1
+    return grown >= 2
 
 
 def allowance(limit: int, most: int = 1) -> int:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
-
-from phasegate.timeline import Channel, Expected
+from phasegate.timeline import Expected
 from phasegate.wire.chunks import StreamedAnswer
-from phasegate.wire.disproof import LARGEST_STEP, disproved, ended_at, hidden_tokens, is_reasoning_hidden
+from phasegate.wire.disproof import (
+    LARGEST_STEP,
+    disproved,
+    ended_at,
+    hidden_tokens,
+    is_cumulative,
+    is_reasoning_hidden,
+    is_reasoning_streamed,
+)
 
 FLAGS: dict[str, str] = {
     "buffered": "All tokens came in one network read, so prefill cannot be told from decode.",
     "burst": "Some token events shared a network read, so gaps between chunks are not gaps between tokens.",
+    "cached_impossible": "More prompt tokens are said to be cached than the prompt has: that count is not used.",
     "cached_prompt": "The server took prompt tokens from a prefix cache, so its TTFT is not that of a cold prompt.",
     "cumulative_text": "Every chunk repeats the text so far; moments and counts are right, the joined text is not.",
     "foreign_chunks": "Chunks of another endpoint came than was asked, or payloads of another API among them.",
@@ -23,6 +30,7 @@ FLAGS: dict[str, str] = {
     "no_finish_reason": "The stream ended with usage and [DONE], but a choice never said why it finished.",
     "osl_mismatch": "The answer has another length than was forced, by more than 5 % or 50 tokens.",
     "prompt_length_mismatch": "The server counted another prompt length than the workload promises.",
+    "reasoning_as_text": "Reasoning is counted apart, but streamed as ordinary text; all of it is timed.",
     "split_tokens": "The server counted fewer tokens than token events came: some tokens are split over chunks.",
     "unterminated_event": "The last event came without its blank line and was read all the same.",
     "usage_inconsistent": "The server's token count contradicts its own stream; nothing is computed from it.",
@@ -73,15 +81,17 @@ def _about_counts(answer: StreamedAnswer, expected: Expected, tokens: int | None
     ledger = answer.ledger
     events = answer.output_events
     promised, limit = expected.prompt_tokens, ended_at(answer, expected)
-    denied = disproved(answer, expected, tokens, cumulative=_is_cumulative(answer))
+    denied = disproved(answer, expected, tokens, cumulative=is_cumulative(answer))
     return _named(
         {
             "multi_token_chunks": tokens is not None and tokens > events > 0,
             "split_tokens": tokens is not None and 0 < tokens < events,
             "hidden_reasoning": is_reasoning_hidden(answer),
+            "reasoning_as_text": not denied and not answer.hidden_reasoning and is_reasoning_streamed(answer),
             "usage_inconsistent": denied,
             "limit_mismatch": tokens is not None and not denied and limit is not None and limit != tokens,
-            "cached_prompt": (ledger.cached or 0) > expected.tolerated_cached_tokens,
+            "cached_impossible": ledger.caches_more_than_prompt,
+            "cached_prompt": (ledger.believed_cached or 0) > expected.tolerated_cached_tokens,
             "prompt_length_mismatch": None not in (promised, ledger.prompt) and promised != ledger.prompt,
         }
     )
@@ -102,24 +112,13 @@ def _about_the_dialect(answer: StreamedAnswer, expected: Expected, content_type:
     other = answer.endpoint is not None and answer.endpoint != expected.endpoint
     return _named(
         {
-            "cumulative_text": _is_cumulative(answer),
+            "cumulative_text": is_cumulative(answer),
             "foreign_chunks": other or answer.foreign is not None,
             "wrong_content_type": answer.events > 0
             and content_type is not None
             and answer.content_type not in content_type.lower(),
         }
     )
-
-
-def _is_cumulative(answer: StreamedAnswer) -> bool:
-    """Whether each of three or more texts begins with the one before it and goes on."""
-    texts = (event.text for event in answer.tokens if event.channel is Channel.CONTENT and event.choice == 0)
-    grown = 0
-    for earlier, later in itertools.pairwise(texts):
-        if len(later) <= len(earlier) or not later.startswith(earlier):
-            return False
-        grown += 1
-    return grown >= 2
 
 
 def _is_off(tokens: int, expected: Expected) -> bool:

@@ -26,6 +26,9 @@ OWN = frozenset({OLLAMA})
 TIMES = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
 """The server's own times on the last line, in nanoseconds."""
 
+COUNTS = {"completion_tokens": "eval_count", "prompt_tokens": "prompt_eval_count"}
+"""Our name of a count -> the last line's."""
+
 
 def decode(recording: Recording) -> Timeline:
     """What the recorded request was, in token events, counts and moments.
@@ -98,8 +101,9 @@ class OllamaAnswer(StreamedAnswer):
         reason = payload.get("done_reason")
         self.state(0).finish_reason = writable(reason) if isinstance(reason, str) and reason else None
         self.ledger.take(
-            {"completion_tokens": payload.get("eval_count"), "prompt_tokens": payload.get("prompt_eval_count")},
+            {ours: payload[theirs] for ours, theirs in COUNTS.items() if theirs in payload},
             on_choice=False,
+            called="eval_count",
         )
         self.timings = readings({name: payload[name] for name in TIMES if name in payload}) or None
         self.done_at = at

@@ -48,7 +48,7 @@ def timeline_of(recording: Recording, answer: StreamedAnswer) -> Timeline:
         token_source=source,
         output_tokens_estimate=len(answer.tokens) or None if output_tokens is None else None,
         prompt_tokens=answer.ledger.prompt,
-        cached_tokens=answer.ledger.cached,
+        cached_tokens=answer.ledger.believed_cached,
         reasoning_tokens=answer.ledger.reasoning,
         finish_reason=answer.choices[min(answer.choices)].finish_reason if answer.choices else None,
         choices=len(answer.choices),
@@ -60,6 +60,7 @@ def timeline_of(recording: Recording, answer: StreamedAnswer) -> Timeline:
         model=answer.model,
         sample_valid=outcome.status == "ok" and unfit.isdisjoint(flags),
         expected=expected,
+        count_problem=answer.ledger.problem if output_tokens is None else None,
     )
 
 

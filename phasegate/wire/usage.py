@@ -7,10 +7,15 @@ reasoning tokens are a part of the completion, never an addition. Only a non-neg
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+from phasegate.wire.messages import clean
 from phasegate.wire.numbers import count, length
+
+SHOWN = 60
+"""Characters of a strange value that a message shows."""
 
 
 class Ledger:
@@ -22,6 +27,7 @@ class Ledger:
         reports: number of reports with a completion count.
         on_choice: the last of them rode on a chunk that carried choices.
         listed: tokens that logprobs named.
+        problem: what the last report said in place of a completion count, free of secrets; None where it said one.
     """
 
     __slots__ = (
@@ -30,6 +36,7 @@ class Ledger:
         "completion",
         "listed",
         "on_choice",
+        "problem",
         "prompt",
         "reasoning",
         "reports",
@@ -47,11 +54,19 @@ class Ledger:
         self.reports = 0
         self.on_choice = False
         self.listed = 0
+        self.problem: str | None = None
         self._known: int | None = 0
 
-    def take(self, usage: Mapping[str, Any], on_choice: bool) -> int | None:
-        """Note one report; gives its completion count, or None where it has none."""
+    def take(self, usage: Mapping[str, Any], on_choice: bool, called: str = "usage.completion_tokens") -> int | None:
+        """Note one report; gives its completion count, or None where it has none.
+
+        ``called`` is the count's name in the dialect that the report came in.
+        """
         completion = count(usage.get("completion_tokens"))
+        if "completion_tokens" in usage:
+            self.problem = None if completion is not None else no_count(called, usage["completion_tokens"])
+        elif self.completion is None:
+            self.problem = f"{called} is missing"
         if completion is not None:
             self.shrank = self.shrank or completion < (self.completion or 0)
             self.completion = completion
@@ -62,6 +77,11 @@ class Ledger:
         self.cached = _newest(_cached(usage), self.cached)
         self.reasoning = _newest(_reasoning(usage), self.reasoning)
         return completion
+
+    def note_no_report(self, usage: object) -> None:
+        """Note what stands where a usage report belongs: anything that is neither absent nor an object."""
+        if usage is not None and not isinstance(usage, dict) and self.completion is None:
+            self.problem = f"usage is {_shown(usage)}, which is no report"
 
     def proven_by(self, running: int | None, listed: int) -> int | None:
         """Tokens that one output event holds, by running usage or else by logprobs; None where unproven.
@@ -87,8 +107,24 @@ class Ledger:
     def _leaves_reasoning_out(self) -> bool:
         if not self.reasoning or self.completion is None:
             return False
-        beside = self.prompt is not None and self.total == self.prompt + self.completion + self.reasoning
-        return self.reasoning > self.completion or beside
+        return self.reasoning > self.completion or self.counts_reasoning_beside
+
+    @property
+    def believed_cached(self) -> int | None:
+        """The cached prompt tokens, unless they are more than the prompt has."""
+        return None if self.caches_more_than_prompt else self.cached
+
+    @property
+    def caches_more_than_prompt(self) -> bool:
+        """True when more prompt tokens are said to have come from a cache than the prompt has."""
+        return self.cached is not None and self.prompt is not None and self.cached > self.prompt
+
+    @property
+    def counts_reasoning_beside(self) -> bool:
+        """True when the total shows that reasoning is counted in addition to the completion, not as a part of it."""
+        if not self.reasoning or None in (self.completion, self.prompt):
+            return False
+        return self.total == (self.prompt or 0) + (self.completion or 0) + self.reasoning
 
 
 def reports_in(payload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -105,6 +141,21 @@ def reports_in(payload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         if isinstance(choice, dict) and isinstance(choice.get("usage"), dict):
             found.append(choice["usage"])
     return found
+
+
+def no_count(called: str, value: object) -> str:
+    """What stands in place of a count, in one short line: ``usage.completion_tokens is '48', which is no count``."""
+    return f"{called} is {_shown(value)}, which is no count"
+
+
+def _shown(value: object) -> str:
+    """A value as JSON's readers know it, short and free of secrets."""
+    if isinstance(value, (dict, list)):
+        return "an object" if isinstance(value, dict) else "a list"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    shown = clean(repr(value))
+    return shown if len(shown) <= SHOWN else shown[:SHOWN] + "…"
 
 
 def listed_tokens(choice: Mapping[str, Any]) -> int:

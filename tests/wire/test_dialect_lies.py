@@ -146,7 +146,7 @@ MEASURED: dict[str, Lie] = {
             PIECES,
             [STOP, counted(completion_tokens=TOKENS, completion_tokens_details={"reasoning_tokens": 500}), DONE],
         ),
-        ("hidden_reasoning", "usage_inconsistent"),
+        ("usage_inconsistent",),
         tpot=False,
     ),
     "unseen reasoning in the count": Lie(
