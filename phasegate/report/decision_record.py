@@ -207,7 +207,7 @@ def _doubts(examined: Examined) -> tuple[str, ...]:
 def _decision(choice: Choice, ask: Ask, doubts: Sequence[str]) -> list[str]:
     lines = ["## Decision", ""]
     if doubts:
-        lines += ["Not before it was measured again: the client or the host was disturbed, as said above.", ""]
+        lines += ["Only after measuring again: the client or the host was disturbed, as said above.", ""]
     said = _first(choice, ask)
     sure, bounds = (_list_of(one for one in choice.then if one.at_most is bound) for bound in (False, True))
     said += f" Then: {sure}." if sure else ""

@@ -48,8 +48,8 @@ def test_on_shared_steps_guessing_may_come_first_and_says_on_what_that_rests() -
 @pytest.mark.parametrize("known", [{"host": ("copy work changed by 30 %",)}, {"client": ("sent late",)}])
 def test_doubtful_figures_are_measured_again_before_anything_is_decided(known: dict[str, tuple[str, ...]]) -> None:
     """The first finding is about the measurement; a quiet one has no such line."""
-    assert "Not before it was measured again" in record(DEAR, **known)["Decision"]
-    assert "Not before" not in record(DEAR)["Decision"]
+    assert "Only after measuring again" in record(DEAR, **known)["Decision"]
+    assert "Only after" not in record(DEAR)["Decision"]
 
 
 def test_only_a_simulated_server_is_called_so() -> None:
