@@ -1,8 +1,8 @@
 """``phasegate explain``: which phase takes the time in a result, which lever helps, and what does not.
 
 A report is explained as its run explained itself, below the word with which that ended; anything else by the rules on
-what was measured. Exit status: 0 explained, 2 wrong usage or a file that cannot be used. It judges nothing; that is
-what ``compare`` does.
+what was measured. Exit status: 0 explained, 2 wrong usage or a file that cannot be used, 4 explained alone because
+``--before`` has nothing that could be compared. It judges nothing; that is what ``compare`` does.
 """
 
 from __future__ import annotations
@@ -39,11 +39,13 @@ class Explained:
         diagnosis: what takes the time; None where the numbers of the run prove nothing.
         verdict: of a report, the word with which its run ended, and its title; None for other results.
         notes: what a reader must know of what was not looked at.
+        strangers: whether an earlier result was given with which nothing could be compared.
     """
 
     diagnosis: Diagnosis | None
     verdict: tuple[str, str] | None = None
     notes: tuple[str, ...] = ()
+    strangers: bool = False
 
 
 def add_parser(subparsers: Any) -> None:
@@ -66,6 +68,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Explain, print, and return the exit status."""
+    from phasegate.gate.exit_status import CLI_STATUS
+    from phasegate.gate.verdict import Verdict
     from phasegate.interop.result import UnreadableResultError
 
     try:
@@ -77,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(_record(explained), allow_nan=False))
     else:
         _print(explained)
-    return 0
+    return CLI_STATUS[Verdict.NOT_COMPARABLE] if explained.strangers else 0
 
 
 def explain(result: str, before: str | None = None, slo: tuple[str, ...] | list[str] = ()) -> Explained:
@@ -92,25 +96,47 @@ def explain(result: str, before: str | None = None, slo: tuple[str, ...] | list[
 
     objectives = [parse_objective(word, source="--slo") for word in " ".join(slo).split()]
     earlier = _situation(before, objectives) if before is not None else None
-    document = _document(result)
+    # Of a report too, whose figures are read with care even where its own explanation is told.
+    document, now = _document(result), _situation(result, objectives)
+    strangers = _strangers(now, earlier, result, before)
+    if strangers is not None:
+        earlier = None
     if document is not None:
-        return _explain_report(document, earlier, objectives)
-    notes = (ALONE,) if before is None else ()
-    return Explained(diagnose(_situation(result, objectives), earlier), None, notes)
+        explained = _explain_report(document, result, earlier, objectives)
+    else:
+        explained = Explained(diagnose(now, earlier), None, (ALONE,) if before is None else ())
+    if strangers is None:
+        return explained
+    notes = tuple(note for note in explained.notes if note != ALONE)
+    return replace(explained, notes=(*notes, strangers), strangers=True)
 
 
-def _explain_report(document: Document, before: Situation | None, objectives: list[Objective]) -> Explained:
+def _strangers(now: Situation, earlier: Situation | None, result: str, before: str | None) -> str | None:
+    """That two results have no kind of request in common, in one sentence; None where they have or there is one."""
+    if earlier is None or any(earlier.ask(one.name) for one in now.asks):
+        return None
+    return (
+        f"nothing was compared with {before}, so what got slower since then is unknown: no kind of request is in both; "
+        f"it has {_names(earlier)}, {result} has {_names(now)}"
+    )
+
+
+def _names(one: Situation) -> str:
+    return ", ".join(ask.name for ask in one.asks) or "none that was sent alone"
+
+
+def _explain_report(document: Document, path: str, before: Situation | None, objectives: list[Objective]) -> Explained:
     """A report: its verdict, and what its run found; by the rules anew where something else is asked of it."""
     from phasegate.gate.diagnose import diagnose
     from phasegate.report.document.model import BROKEN
     from phasegate.report.document_situation import situation_of_document
     from phasegate.report.stored_diagnosis import stored_diagnosis, unexplained, verdict_line
 
-    verdict, stored = verdict_line(document), stored_diagnosis(document)
+    verdict, stored = verdict_line(document), stored_diagnosis(document, path)
     if stored is None and (document.validity.invalid or verdict[0] in BROKEN):
         return Explained(None, verdict, (VOID,))
     if stored is None or before is not None or objectives:
-        found = diagnose(situation_of_document(document, objectives), before)
+        found = diagnose(situation_of_document(document, objectives, path), before)
         if stored is not None and before is None:
             # What the run's gate proved needs its rows, which the report's medians do not replace.
             found = replace(found, found=(*(one for one in stored.found if one.change), *found.found))
@@ -140,7 +166,7 @@ def _situation(path: str, objectives: list[Objective]) -> Situation:
 
     kind, text = _own_json(Path(path))
     if kind == "phasegate-report":
-        return situation_of_document(from_json(text, path), objectives)
+        return situation_of_document(from_json(text, path), objectives, path)
     if kind == "phasegate-situation":
         found = codec.from_json(text, path)
         return replace(found, limits=limits_of(objectives)) if objectives else found

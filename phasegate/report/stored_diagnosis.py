@@ -11,15 +11,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from phasegate.gate.diagnose import Confidence, Diagnosis, Explanation
+from phasegate.gate.diagnose.codec import possible_figure
 from phasegate.gate.levers import Lever
 from phasegate.report.document.model import BAD, Document
 
 
-def stored_diagnosis(document: Document) -> Diagnosis | None:
-    """What the run said of itself; None where the report keeps nothing of the kind."""
+def stored_diagnosis(document: Document, source: str = "report") -> Diagnosis | None:
+    """What the run said of itself; None where the report keeps nothing of the kind.
+
+    Args:
+        source: the document's file, for messages.
+
+    Raises:
+        UnreadableSituationError: seconds that cannot have been measured; one line naming the key.
+    """
     if not document.diagnosis:
         return None
-    found = tuple(_finding(one) for one in document.diagnosis if one.get("rule"))
+    found = tuple(
+        _finding(one, f"{source}.diagnosis[{number}]")
+        for number, one in enumerate(document.diagnosis)
+        if one.get("rule")
+    )
     share = next((one for one in document.diagnosis if not one.get("rule")), {})
     return Diagnosis(found, _text(share, "cause") or None, _text(share, "phase") or None)
 
@@ -37,14 +49,15 @@ def verdict_line(document: Document) -> tuple[str, str]:
     return head.verdict, "; ".join(part for part in (head.title, head.how_much) if part)
 
 
-def _finding(one: Mapping[str, Any]) -> Explanation:
+def _finding(one: Mapping[str, Any], where: str) -> Explanation:
     seconds = one.get("seconds")
+    seconds = 0.0 if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) else seconds
     return Explanation(
         rule=_text(one, "rule"),
         symptom=_text(one, "symptom"),
         cause=_text(one, "cause"),
         phase=_text(one, "phase"),
-        seconds=float(seconds) if isinstance(seconds, (int, float)) else 0.0,
+        seconds=float(possible_figure(seconds, f"{where}.seconds")),
         of=_text(one, "of"),
         evidence=_texts(one, "evidence"),
         confidence=Confidence.SURE if one.get("confidence") == Confidence.SURE.value else Confidence.LIKELY,
