@@ -137,6 +137,9 @@ _LLAMA_CPP = _names(
 
 _SIMULATOR = _names(
     ttft="phasegate_simulator_time_to_first_token_seconds",
+    queue="phasegate_simulator_request_queue_seconds",
+    prefill="phasegate_simulator_request_prefill_seconds",
+    decode="phasegate_simulator_request_decode_seconds",
     requests="phasegate_simulator_requests",
     prompt_tokens="phasegate_simulator_prompt_tokens",
     output_tokens="phasegate_simulator_generation_tokens",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from phasegate.engines.simulator.prefix_cache import PrefixCache
 from phasegate.engines.simulator.timetable import Timetable
@@ -10,7 +10,7 @@ from phasegate.engines.simulator.truth import Truth
 
 PREFIX = "phasegate_simulator"
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds of the TTFT histogram, seconds."""
+"""Upper bounds of the histograms, seconds."""
 
 
 def render(truths: Sequence[Truth], timetable: Timetable, cache: PrefixCache) -> str:
@@ -32,15 +32,27 @@ def render(truths: Sequence[Truth], timetable: Timetable, cache: PrefixCache) ->
     lines: list[str] = []
     for name, (kind, value) in values.items():
         lines += [f"# TYPE {PREFIX}_{name} {kind}", f"{PREFIX}_{name} {value}"]
-    if any(truth.handed_over is not None for truth in truths):
-        lines += _histogram(f"{PREFIX}_kv_handoff_seconds", handoffs(truths))
-    ttfts = [t.chunks[0].planned - t.arrived for t in truths if t.chunks]
-    return "\n".join([*lines, *_histogram(f"{PREFIX}_time_to_first_token_seconds", ttfts), ""])
+    for name, spans in _times(truths).items():
+        lines += _histogram(f"{PREFIX}_{name}_seconds", spans)
+    return "\n".join([*lines, ""])
 
 
-def handoffs(truths: Sequence[Truth]) -> list[float]:
-    """Seconds that each KV cache was on its way between the pools."""
-    return [t.handed_over - t.prefill_end for t in truths if t.handed_over is not None and t.prefill_end is not None]
+def _times(truths: Sequence[Truth]) -> dict[str, list[float]]:
+    """Name -> seconds of each request that has come so far; one that got no token has none."""
+    begun = [truth for truth in truths if truth.chunks]
+    times = {
+        "time_to_first_token": [t.chunks[0].planned - t.arrived for t in begun],
+        "request_queue": _spans((t.queued, t.prefill_start) for t in begun),
+        "request_prefill": _spans((t.prefill_start, t.prefill_end) for t in begun),
+        "request_decode": [t.chunks[-1].planned - t.chunks[0].planned for t in begun if t.ended is not None],
+    }
+    moved = _spans((t.prefill_end, t.handed_over) for t in begun)
+    return {**times, "kv_handoff": moved} if moved else times
+
+
+def _spans(moments: Iterable[tuple[float | None, float | None]]) -> list[float]:
+    """Seconds between two moments, where both came."""
+    return [end - start for start, end in moments if start is not None and end is not None]
 
 
 def _histogram(name: str, values: Sequence[float]) -> Iterator[str]:
