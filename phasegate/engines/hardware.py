@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from phasegate.engines.base import EngineError
-from phasegate.engines.formats import BLOCK_FORMATS, KNOWN, known_format
+from phasegate.engines.formats import BLOCK_FORMATS, KNOWN
 from phasegate.engines.identity import cpu_name
 from phasegate.gate.roofline import HardwareFacts
 from phasegate.strict_yaml import Located, SettingsError, list_of, load_mapping, text
@@ -163,14 +163,19 @@ def read_device(path: Path) -> Device:
     return _device(given.take("name", text, path.stem, wanted="a text"), given)
 
 
-_RATES = f"a mapping of number formats ({', '.join(KNOWN)}) to operations a second"
-
-
 def _device(name: str, given: Located) -> Device:
     given.refuse_unknown(("name", "also", "flops", "bandwidth", "source"))
+    flops: dict[str, float] = given.take(
+        "flops", _rates, {}, wanted="a mapping of number formats to operations a second"
+    )
+    unknown = next((one for one in flops if one not in KNOWN), None)
+    if unknown is not None:
+        raise SettingsError(
+            f"{given.where('flops')}: flops has the number format {unknown!r}; known: {', '.join(KNOWN)}"
+        )
     return Device(
         name=name,
-        flops=given.take("flops", _rates, {}, wanted=_RATES),
+        flops=flops,
         bandwidth=given.take("bandwidth", _rate, None, wanted="bytes a second, such as 3350.0e9"),
         source=given.take("source", text, given.source, wanted="a text"),
         also=given.take("also", list_of(text), (), wanted="one or more names"),
@@ -190,7 +195,7 @@ def _rate(value: Any) -> float:
 def _rates(value: Any) -> dict[str, float]:
     if not isinstance(value, dict) or not value:
         raise TypeError
-    return {known_format(name): _rate(rate) for name, rate in value.items()}
+    return {str(name): _rate(rate) for name, rate in value.items()}
 
 
 def measure_device(threads: int = 1, cores: Sequence[int] = ()) -> Device:

@@ -116,7 +116,7 @@ class _Shape:
         value = self.config.get(name)
         value = default if value is None else value
         if value is None:
-            raise self.refusal(f"{name} is missing")
+            raise self.refusal(f"{name} is missing; add it, or {IN_YAML}")
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise self.refusal(f"{name} is {value!r}; it must be a whole number from {least} on")
         return value

@@ -72,6 +72,9 @@ def _from_yaml(given: Located, kv_format: str | None) -> ModelFacts:
     window = given.take("window", count, 0, wanted="tokens, a whole number from 1 on")
     if "full_layers" in given.values and not window:
         raise SettingsError(f"{given.where('full_layers')}: full_layers needs window, the tokens of the other layers")
+    mixture = [name for name in ("expert", "experts", "experts_used") if given.values.get(name)]
+    if len(mixture) not in (0, 3):
+        raise SettingsError(f"{given.where(mixture[0])}: expert, experts and experts_used belong together, all above 0")
     return ModelFacts(
         name=given.take("name", text, given.source, wanted="a text"),
         body=weights - head,

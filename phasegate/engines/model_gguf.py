@@ -30,6 +30,8 @@ def read_gguf(path: Path, kv_bytes: float) -> ModelFacts:
         kv_heads = fact("attention.head_count_kv", heads)
         head_size = fact("attention.key_length", fact("embedding_length") // heads)
         experts, experts_used = fact("expert_count", 0), fact("expert_used_count", 0)
+        if experts and not experts_used:
+            raise ValueError("expert_used_count is missing")
         window = _window(reader, architecture, layers, path)
         sizes = _tensor_sizes(reader)
         weights = sizes["body"][0] + sizes["head"][0] + sizes["experts"][0]

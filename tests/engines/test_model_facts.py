@@ -183,11 +183,13 @@ def test_facts_can_be_given(tmp_path: Path) -> None:
 GIVEN = "weights: 1000\nlayers: 12\nheads: 4\nhead_size: 8\nweight_bytes: 2\n"
 
 
-def test_a_window_can_be_given(tmp_path: Path) -> None:
-    """For every layer, or for all but some."""
+def test_windows_and_experts_can_be_given(tmp_path: Path) -> None:
+    """A window for every layer, or for all but some."""
     path = tmp_path / "model.yaml"
     path.write_text(f"{GIVEN}window: 4096\n")
     assert (read_model(path).window, read_model(path).windowed) == (4096, 12)
+    path.write_text(f"{GIVEN}expert: 100\nexperts: 8\nexperts_used: 2\n")
+    assert read_model(path).active == 1200
     path.write_text(f"{GIVEN}window: 4096\nfull_layers: 2\n")
     assert read_model(path).windowed == 10
 
@@ -199,6 +201,8 @@ def test_a_window_can_be_given(tmp_path: Path) -> None:
         ("full_layers: 2\n", r":6: full_layers needs window"),
         ("window: 8\nfull_layers: 13\n", r":7: full_layers is 13; it must be a whole number up to the 12 layers"),
         ("window: 0\n", r":6: window is 0; it must be tokens, a whole number from 1 on"),
+        ("experts: 8\nexperts_used: 2\n", r":6: expert, experts and experts_used belong together, all above 0"),
+        ("expert: 100\n", r":6: expert, experts and experts_used belong together, all above 0"),
         ("format: fp1\n", r":6: format is 'fp1'; it must be a number format: f32, "),
     ],
 )
