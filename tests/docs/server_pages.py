@@ -72,8 +72,8 @@ counted twice as many requests as were sent, `queue` and `prefill` are sums over
 * **SGLang** tells the transfer's latency in milliseconds and its size in units of 2^20 bytes on the prefill worker's
   page (read in the source of 0.5.23); where only a decode worker's page is read, its stage `decode_transferred` stands
   in.
-* The **simulator**'s pools tell from the end of the prompt to the cache's arrival. Its decode begins at the first token,
-  so the hand-off is a part of it.
+* The **simulator**'s pools tell from the end of the prompt to the cache's arrival. Its decode begins at the first
+  token, so the hand-off is a part of it.
 
 """
 
