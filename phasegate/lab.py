@@ -138,7 +138,7 @@ class Lab:
         writer = PromptWriter(self.calibration(done.workload.endpoint), self.seed)
         first = 1 + max(one.planned.block for one in done.measured)
         rng = np.random.default_rng([self.seed, first, *workload.name.encode()])
-        before = self.server_view.read()
+        before, disturbance = self.server_view.read(), self._watched()
         result, more = self._send(done.workload, plan_blocks(done.workload, rng, first), writer)
         server = counted_together([done.server, self.server_view.since(before)])
         self.runs[workload.name] = replace(
@@ -147,6 +147,7 @@ class Lab:
             partial=result.partial,
             notes=tuple(dict.fromkeys([*done.notes, *result.health.warnings()])),
             server=server,
+            disturbed=done.disturbed or disturbance(),
         )
         return self.measure(workload)
 
@@ -185,7 +186,7 @@ class Lab:
         rng = np.random.default_rng([self.seed, *workload.name.encode()])
         _, warmups = self._send(workload, plan_warmups(workload), writer, report=False)
         plan = plan_blocks(workload, rng)
-        before = self.server_view.read()
+        before, disturbance = self.server_view.read(), self._watched()
         result, measured = self._send(workload, plan, writer)
         run = WorkloadRun(
             workload=workload,
@@ -194,11 +195,20 @@ class Lab:
             partial=result.partial,
             notes=result.health.warnings(),
             server=self.server_view.since(before),
+            disturbed=disturbance(),
             **self._known_misses(workload),
         )
         if not run.partial:
             self.server_view.learn(self, workload.endpoint, run.timelines())
         return run
+
+    def _watched(self) -> Callable[[], str | None]:
+        """Look after the engine's host from now on; what this gives tells what disturbed it until then, if it knows."""
+        watch = self.watch
+        if watch is None:
+            return lambda: None
+        began = watch.mark()
+        return lambda: watch.disturbed_since(began)
 
     def _known_misses(self, workload: Workload) -> dict[str, str]:
         """Why nothing that these requests share can be cached, as far as the profile knows; see `WorkloadRun`."""

@@ -166,6 +166,7 @@ def perf_run(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
 def perf_law(request: pytest.FixtureRequest) -> Any:
     """Takes a `LawResult`, keeps it for the summary, and ends the item by its outcome."""
     from phasegate.judged import Judged, NotJudged
+    from phasegate.stats.laws import held_back
     from phasegate.stats.laws.cache import KNOWN_MISS
 
     state = _state(request.config)
@@ -177,6 +178,8 @@ def perf_law(request: pytest.FixtureRequest) -> Any:
         disproved = state.disproved_counts(request.node.nodeid) if result.n == 0 else None
         if disproved is not None:
             raise state.invalid_run(disproved)
+        if result.outcome.value == "FAIL":
+            result = held_back(result, state.disturbance(request.node.nodeid))
         state.keep_law(request.node.nodeid, result)
         properties = request.node.user_properties
         properties[:] = [

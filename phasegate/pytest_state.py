@@ -226,6 +226,15 @@ class PerfState:
         reasons = (runs[name].disproved() for name in self.asked.get(nodeid, []) if name in runs)
         return next((reason for reason in reasons if reason is not None), None)
 
+    def disturbance(self, nodeid: str) -> str | None:
+        """What disturbed the host while an item's workloads were measured; in the session where it has none."""
+        if self.lab is None:
+            return None
+        names = [name for name in self.asked.get(nodeid, []) if name in self.lab.runs]
+        if names:
+            return next((why for name in names if (why := self.lab.runs[name].disturbed) is not None), None)
+        return None if self.lab.watch is None else self.lab.watch.disturbed_since()
+
     def sentinel_opening(self) -> Opening | None:
         """How the frozen reference of every session is opened, or None where there is none."""
         url, model = (self.config.getoption(f"--perf-sentinel-{name}") for name in ("url", "model"))

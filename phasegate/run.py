@@ -44,6 +44,7 @@ class WorkloadRun:
         server: what the server counted meanwhile; None where it does not tell.
         unmarked: why the API caches nothing of requests without a mark; empty where it may, or where they have one.
         too_short: why it caches no beginning as short as these; empty where it may.
+        disturbed: what else the engine's host did meanwhile that puts the run in doubt; None where nothing is known.
     """
 
     workload: Workload
@@ -54,6 +55,7 @@ class WorkloadRun:
     server: ServerCounts | None = None
     unmarked: str = ""
     too_short: str = ""
+    disturbed: str | None = None
 
     @property
     def known_miss(self) -> str:

@@ -112,27 +112,47 @@ def _frequency() -> float | None:
     return round(found.current, 1) if found is not None and found.current else None
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment and the CPU seconds used until then: by anybody, by the hypervisor, by the suite and its engine."""
+
+    at: float
+    busy: float
+    steal: float
+    own: float
+
+
 class HostWatch:
-    """Brackets a session: made before it, asked after it."""
+    """Brackets a session: made before it, asked after it, or after a part of it."""
 
     def __init__(self, cores: Sequence[int] = ()) -> None:
         self._cores = tuple(cores)
         self._before = probe_host(self._cores)
-        self._started = time.monotonic()
-        self._busy = _busy_seconds()
-        self._own = _own_seconds()
+        self._began = self.mark()
+
+    def mark(self) -> Mark:
+        """This moment, as the beginning of a part of the session."""
+        return Mark(time.monotonic(), *_busy_seconds(), _own_seconds())
 
     def report(self) -> HostReport:
         """What happened since the watch was made."""
-        elapsed = max(time.monotonic() - self._started, 1e-9)
-        busy, steal = (now - then for now, then in zip(_busy_seconds(), self._busy, strict=True))
-        own = _own_seconds() - self._own
-        return HostReport(
-            before=self._before,
-            after=probe_host(self._cores),
-            foreign=max(0.0, busy - own) / elapsed,
-            steal=max(0.0, steal) / (elapsed * (os.cpu_count() or 1)),
-        )
+        foreign, steal = self._used_since(self._began)
+        return HostReport(self._before, probe_host(self._cores), foreign, steal)
+
+    def disturbed_since(self, began: Mark | None = None) -> str | None:
+        """Why what was measured since a mark, or in the whole session, is in doubt; None where it is not.
+
+        Only what others used, without a probe: quick, and a probe would fall among the next requests.
+        """
+        foreign, steal = self._used_since(began or self._began)
+        return HostReport(self._before, self._before, foreign, steal).disturbance()
+
+    def _used_since(self, began: Mark) -> tuple[float, float]:
+        """Cores used by other processes, and the share of all cores' time that the hypervisor took."""
+        now = self.mark()
+        elapsed = max(now.at - began.at, 1e-9)
+        foreign = max(0.0, (now.busy - began.busy) - (now.own - began.own)) / elapsed
+        return foreign, max(0.0, now.steal - began.steal) / (elapsed * (os.cpu_count() or 1))
 
 
 def watch_host(server: ServerIdentity) -> HostWatch | None:
@@ -149,12 +169,12 @@ def _busy_seconds() -> tuple[float, float]:
 
 
 def _own_seconds() -> float:
-    """CPU seconds used by this process and its children so far."""
+    """CPU seconds used by this process and its children so far, those that have ended among them."""
     this = psutil.Process()
-    total = sum(this.cpu_times()[:2])
+    total = sum(this.cpu_times()[:4])
     for child in this.children(recursive=True):
         try:
-            total += sum(child.cpu_times()[:2])
+            total += sum(child.cpu_times()[:4])
         except psutil.Error:
             continue
     return total

@@ -47,4 +47,5 @@ def remarks(run: WorkloadRun) -> list[str]:
     lines += [f"unfit for a sample: {count} x {reason}" for reason, count in run.unfit().items()]
     denied = disproof_words(run.timelines())
     lines += [denied] if denied is not None else []
-    return lines + [f"note: {note}" for note in (*doubts(run.timelines()), *run.notes)]
+    busy = [f"{run.disturbed} meanwhile: measure on a quieter machine"] if run.disturbed is not None else []
+    return lines + [f"note: {note}" for note in (*doubts(run.timelines()), *busy, *run.notes)]

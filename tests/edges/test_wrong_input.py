@@ -134,7 +134,7 @@ def test_prompt_counts_of_zero_end_the_run_at_the_first_answer(quick: QuickPytes
     (small / "output-length.yaml").write_text("input_tokens: 64\noutput_tokens: [4, 8]\n")
     word = {"index": 0, "delta": {"content": "w"}, "finish_reason": "length"}
     counts = {"prompt_tokens": 0, "completion_tokens": 1, "total_tokens": 1}
-    events = [{"choices": [word]}, {"choices": [], "usage": counts}]
+    events: list[dict[str, object]] = [{"choices": [word]}, {"choices": [], "usage": counts}]
     text = "".join(f"data: {json.dumps({'object': 'chat.completion.chunk', **one})}\n\n" for one in events)
     stream = Door(f"{text}data: [DONE]\n\n", headers={"content-type": "text/event-stream"})
     with house({"/v1/models": models("m"), "/v1/chat/completions": stream}) as server:

@@ -4,6 +4,7 @@ Each law is a function from plain arrays to a `LawResult`. None knows where its 
 """
 
 from phasegate.stats.laws.cache import cached_faster
+from phasegate.stats.laws.common import held_back
 from phasegate.stats.laws.lengths import bounded_slope, flat, rises
 from phasegate.stats.laws.line import linear
 from phasegate.stats.laws.load import amortises, stall_bounded
@@ -46,6 +47,7 @@ __all__ = [
     "cached_faster",
     "flat",
     "flat_decode",
+    "held_back",
     "linear",
     "no_stalls",
     "rises",

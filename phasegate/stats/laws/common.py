@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from phasegate.stats.blocks import MIN_BLOCKS
 from phasegate.stats.intervals import MOST_NEEDED, MeanInterval
@@ -15,6 +16,21 @@ def too_few(law: str, n: int, unit: str, alpha: float) -> LawResult:
     needed = MIN_BLOCKS - n
     reason = f"{n} complete blocks are too few to judge; {remedy(n, needed)}"
     return LawResult(law, Outcome.INCONCLUSIVE, reason, None, None, None, unit, 1 - alpha, n, needed)
+
+
+def held_back(result: LawResult, disturbed: str | None) -> LawResult:
+    """The result where the engine's host was disturbed: a breach is then not proven, and nothing becomes a pass.
+
+    Intervals know the noise between repetitions. They do not know a host that was busy through half of them.
+
+    Args:
+        result: a law as judged.
+        disturbed: what disturbed the host while the data were measured; None for nothing.
+    """
+    if disturbed is None or result.outcome is not Outcome.FAIL:
+        return result
+    reason = f"{disturbed} meanwhile, so no breach is proven: measure on a quieter machine; seen: {result.reason}"
+    return replace(result, outcome=Outcome.INCONCLUSIVE, reason=reason, needed=None)
 
 
 def remedy(n: int, needed: int | None) -> str:

@@ -58,7 +58,10 @@ def too_short(levels: Sequence[float], first: FirstEvent, law: str, alpha: float
     shortest = min(levels)
     if first.high < shortest:
         return None
-    reason = f"the first chunk holds {first.words}, so an answer of {shortest:g} tokens has no time per token: ask for longer ones"
+    reason = (
+        f"the first chunk holds {first.words}, so an answer of {shortest:g} tokens has no time per token: ask for "
+        "longer ones"
+    )
     return LawResult(law, Outcome.INCONCLUSIVE, reason, None, None, None, "fraction", 1 - alpha, 0, None)
 
 
