@@ -214,6 +214,13 @@ def test_doubts_about_the_client_come_before_everything() -> None:
     """Figures of a late client blame nobody first."""
     told = diagnose(replace(with_asks(SHORT, LONG), client=("late by 80 ms",)))
     assert [one.phase for one in told.found] == ["neither", "prefill"]
+    # Nothing is sure of such figures, though several prompt lengths would have made it so.
+    assert [one.confidence for one in told.found] == [Confidence.SURE, Confidence.LIKELY]
+    assert diagnose(with_asks(SHORT, LONG)).found[0].confidence is Confidence.SURE
+    host = diagnose(replace(WELL, host=("other processes used 1.66 cores",))).found[0]
+    assert host.levers[0].name.startswith("a quiet host")
+    earlier = diagnose(WELL, replace(WELL, host=("other processes used 1.66 cores",))).found[0]
+    assert earlier.evidence == ("the earlier sitting: other processes used 1.66 cores",)
     assert told.first is not None
     assert "late by 80 ms" in told.first.evidence
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from phasegate.gate.binding import MAJORITY
 from phasegate.gate.diagnose import rules_alone, rules_cache, rules_change, rules_load, rules_memory, rules_stream
@@ -23,12 +24,17 @@ from phasegate.units import format_percent, format_seconds
 def doubtful(case: Case) -> Explanation | None:
     """The client was late, or the engine's host was busy with something else."""
     notes = (*case.now.client, *case.now.host)
+    late = bool(case.now.client)
+    if case.before is not None and case.proof is None:  # A gate leaves such sessions out before it compares.
+        notes += tuple(f"the earlier sitting: {note}" for note in (*case.before.client, *case.before.host))
+        late = late or (bool(case.before.client) and not case.now.host)
     if not notes:
         return None
-    where = "the client" if case.now.client else "the engine's host"
+    where = "the client" if late else "the engine's host"
+    levers = REMEDIES["client"] if late else REMEDIES["client"][::-1]
     return Explanation(
         "client-or-host", "figures that move by themselves", f"{where}, not the engine", NEITHER, 0.0, "every request",
-        notes, Confidence.SURE, REMEDIES["client"], ("any change of the engine: neither phase is to blame",),
+        notes, Confidence.SURE, levers, ("any change of the engine: neither phase is to blame",),
     )  # fmt: skip
 
 
@@ -120,7 +126,9 @@ def diagnose(
         found = rule.look(case)
         if found is not None:
             case = replace(case, found=(*case.found, found))
-    ranked = sorted(case.found, key=lambda one: (one.phase != NEITHER, not one.change, -one.seconds))
+    ranked = sorted(
+        map(partial(_doubted, case), case.found), key=lambda one: (one.phase != NEITHER, not one.change, -one.seconds)
+    )
     longest = now.longest
     share, phase = _share(longest) if longest is not None else (None, None)
     return Diagnosis(
@@ -132,6 +140,14 @@ def diagnose(
         compared=None if before is None else least,
         unexplained=_unexplained(ranked, proof),
     )
+
+
+def _doubted(case: Case, one: Explanation) -> Explanation:
+    """A finding, no longer sure where the figures are doubtful; what a gate proved rests on sessions of its own."""
+    doubt = any(other.phase == NEITHER for other in case.found)
+    if not doubt or one.phase == NEITHER or (one.change and case.proof is not None):
+        return one
+    return replace(one, confidence=Confidence.LIKELY)
 
 
 def _unexplained(found: Sequence[Explanation], proof: Proof | None) -> tuple[str, ...]:
