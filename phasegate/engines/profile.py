@@ -14,8 +14,9 @@ from importlib import resources
 from typing import Any
 
 from phasegate.engines.cache_mark import WANTED_MARKS, marks
-from phasegate.engines.evidence import Evidence, door, parse_evidence, texts
+from phasegate.engines.evidence import Evidence, door, parse_evidence
 from phasegate.engines.identity import ServerIdentity
+from phasegate.engines.profile_checks import headers, key_headers, refuse_substance
 from phasegate.strict_yaml import Located, SettingsError, list_of, load_mapping, one_of, text, whole_number
 from phasegate.workload import ENDPOINTS
 
@@ -162,7 +163,7 @@ def profile_of(given: Located) -> EngineProfile:
     given.refuse_unknown(_KEYS)
     for key in ("name", "engines"):
         given.require(key)
-    return EngineProfile(
+    profile = EngineProfile(
         name=given.take("name", text, "", wanted="a text"),
         engines=given.take("engines", list_of(text), (), wanted="one or more engine names"),
         limit=given.take("limit", one_of(*LIMITS), LIMITS[0], wanted=" or ".join(LIMITS)),
@@ -170,7 +171,7 @@ def profile_of(given: Located) -> EngineProfile:
         endpoints=given.take(
             "endpoints", list_of(one_of(*ENDPOINTS)), ("chat",), wanted=f"one or more of {', '.join(ENDPOINTS)}"
         ),
-        reset_path=given.take("reset_path", _text_or_none, None, wanted="a path such as /reset_prefix_cache"),
+        reset_path=given.take("reset_path", _door_or_none, None, wanted="a path such as /reset_prefix_cache"),
         cache_block=given.take("cache_block", whole_number(1), 1, wanted="a whole number from 1 on"),
         cache_from=given.take("cache_from", whole_number(1), 1, wanted="a whole number of tokens from 1 on"),
         cache_mark=given.take("cache_mark", marks, {}, wanted=WANTED_MARKS),
@@ -179,9 +180,11 @@ def profile_of(given: Located) -> EngineProfile:
         reports_cached=given.take("reports_cached", _truth, None, wanted="true or false"),
         lists_models=given.take("lists_models", _truth, True, wanted="true or false"),
         detect=parse_evidence(given.values["detect"], given.where("detect")) if "detect" in given.values else (),
-        key_header=given.take("key_header", _headers, {}, wanted="the name of a header, or one for each endpoint"),
+        key_header=given.take(
+            "key_header", key_headers(ENDPOINTS), {}, wanted="the name of a header, or one for each endpoint"
+        ),
         key_env=given.take("key_env", list_of(text), (), wanted="one or more environment variables"),
-        headers=given.take("headers", texts, {}, wanted="header names with a text each"),
+        headers=headers(given),
         omit=given.take("omit", list_of(text), (), wanted="one or more request parameters"),
         identity=given.take("identity", door, None, wanted="a path such as /version"),
         metrics=given.take("metrics", door, None, wanted="a path such as /metrics"),
@@ -195,6 +198,9 @@ def profile_of(given: Located) -> EngineProfile:
         reset_needs=given.take("reset_needs", _text_or_none, None, wanted="a text"),
         note=given.take("note", text, "", wanted="a text"),
     )  # fmt: skip
+    refuse_substance(given, "force", profile.force)
+    refuse_substance(given, "omit", profile.omit)
+    return profile
 
 
 def _truth(value: Any) -> bool:
@@ -208,21 +214,14 @@ def _text_or_none(value: Any) -> str | None:
     return None if value is None else text(value)
 
 
+def _door_or_none(value: Any) -> str | None:
+    return None if value is None else door(value)
+
+
 def _mapping(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise TypeError
     return dict(value)
-
-
-def _headers(value: Any) -> dict[str, str]:
-    """One header for all endpoints, or one for each that is named."""
-    named = value if isinstance(value, dict) else dict.fromkeys(ENDPOINTS, value)
-    if not set(named) <= set(ENDPOINTS):
-        raise ValueError
-    for header in named.values():
-        if not text(header).replace("-", "").isalnum() or not header.isascii():
-            raise ValueError
-    return {endpoint: header.lower() for endpoint, header in named.items()}
 
 
 def _page(value: Any) -> str:

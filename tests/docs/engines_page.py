@@ -122,7 +122,7 @@ KEYS = {
     "include_usage": "`false` where `stream_options` is refused",
     "key_header": "header of the key, or one for each endpoint; default: `Authorization: Bearer`",
     "key_env": "environment variables that may hold the key, before `OPENAI_API_KEY`",
-    "headers": "further request headers; no secrets, because the file is one",
+    "headers": "further request headers; what looks like a key is refused, because the file is no place for one",
     "reset_path": "path that empties the prefix cache when posted to; `$slot` for every slot",
     "reset_needs": "what the server must be started with for that",
     "cache_block": "prompt tokens are cached in blocks of this many",

@@ -94,7 +94,7 @@ def test_this_repositorys_own_profile() -> None:
         ("name: a\nengines: [a]\nmetrics: metrics\n", "a.yaml:3: metrics is 'metrics'; it must be a path such as "),
         ("name: a\nengines: [a]\nkey_header: 'x: y'\n", "a.yaml:3: key_header is 'x: y'; it must be the name of a "),
         ("name: a\nengines: [a]\nkey_header: {talk: x}\n", "a.yaml:3: key_header is {'talk': 'x'}; it must be "),
-        ("name: a\nengines: [a]\nheaders: {x: 3}\n", "a.yaml:3: headers is {'x': 3}; it must be header names with a "),
+        ("name: a\nengines: [a]\nheaders: {x: 3}\n", "a.yaml:3: headers: x has no text; write one in "),
         ("name: a\nengines: [a]\nsources: [a page]\n", "a.yaml:3: sources is ['a page']; it must be one or more "),
         ("name: a\nengines: [a]\nproof: surely\n", "a.yaml:3: proof is 'surely'; it must be one of run, captured, "),
         (
