@@ -59,6 +59,13 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         help="mark the beginnings that a workload shares, for APIs that cache only what a request marks",
     )
+    parser.add_argument(
+        "--metrics-url",
+        metavar="URL",
+        action="append",
+        default=[],
+        help="metrics page of a worker behind the server, to read instead of the server's own; repeatable",
+    )
     parser.add_argument("--requests", type=int, metavar="N", help="repetitions; default: what the workload says")
     parser.add_argument(
         "--concurrency", metavar="N", nargs="*", type=int, default=list(LEVELS), help="users (default 1 4)"
@@ -166,6 +173,7 @@ def _command(args: argparse.Namespace) -> str:
         words.append(f"--endpoint={args.endpoint}")
     if args.mark_prefix:
         words.append("--mark-prefix")
+    words += ["--metrics-url=URL"] * len(args.metrics_url)
     if args.requests is not None:
         words.append(f"--requests={args.requests}")
     if tuple(args.concurrency) != LEVELS:
@@ -204,6 +212,7 @@ def _objectives(args: argparse.Namespace) -> list[Objective]:
 
 
 def _opening(args: argparse.Namespace) -> Opening:
+    from phasegate.engines.metrics.page import page_url
     from phasegate.opening import Opening
 
     if args.requests is not None and args.requests < 1:
@@ -217,6 +226,7 @@ def _opening(args: argparse.Namespace) -> Opening:
         mark_prefix=args.mark_prefix,
         requests=args.requests,
         seed=secrets.randbits(32) if args.seed is None else args.seed,
+        metrics_urls=tuple(page_url(one, "--metrics-url") for one in args.metrics_url),
     )
 
 

@@ -53,6 +53,10 @@ def test_a_record_tells_the_phase_the_savings_and_what_will_not_help(tmp_path: P
             ["bot.yaml", "--base-url", "http://127.0.0.1:9/v1", "--engine-config", "a=b"],
             "--engine-config is for an engine that is started, and here a running server is measured",
         ),
+        (
+            ["bot.yaml", "--metrics-url", "decode-1:8200"],
+            "--metrics-url 'decode-1:8200' is no address of a metrics page; write http://host:port",
+        ),
     ],
 )
 def test_a_wrong_word_is_one_line_before_anything_is_measured(

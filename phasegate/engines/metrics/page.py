@@ -92,7 +92,7 @@ class MetricsDoor:
         pages, engines = [], []
         for url in self._pages:
             shown = without_userinfo(url)
-            pages.append(self._samples(url, shown, "; --perf-metrics-url names the pages of workers"))
+            pages.append(self._samples(url, shown, "; a metrics URL names the page of a worker"))
             engine = engine_of(pages[-1])
             if engine is None:
                 known = ", ".join(one.prefix for one in ENGINES.values())
@@ -115,15 +115,19 @@ class _ClosedError(Exception):
     """A page that cannot be had; the message says which and why."""
 
 
-def page_url(text: str) -> str:
+def page_url(text: str, source: str = "--perf-metrics-url") -> str:
     """A page's address from what a user wrote: as it stands where it ends in ``/metrics``, else that below its root.
+
+    Args:
+        text: an address.
+        source: the option that it was given in, for the message.
 
     Raises:
         ValueError: it is no address; one line.
     """
     if address_problem(text) is not None:
         raise ValueError(
-            f"--perf-metrics-url {without_userinfo(text)!r} is no address of a metrics page; "
+            f"{source} {without_userinfo(text)!r} is no address of a metrics page; "
             "write http://host:port or http://host:port/metrics"
         )
     return text if urlsplit(text).path.rstrip("/").endswith("/metrics") else root_of(text) + "/metrics"
