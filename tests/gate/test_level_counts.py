@@ -37,3 +37,15 @@ def test_a_restart_in_one_round_leaves_the_level_without_the_figure() -> None:
     restarted = counted_between(page(166, 356), page(60, 400))
     assert figure(counted_together([whole, whole])) == pytest.approx(256 / 66)
     assert figure(counted_together([whole, restarted])) is None
+
+
+def test_who_waited_ran_and_was_thrown_out_reaches_the_situation() -> None:
+    """By sums of the server's times over the level's window, and its count; what it does not tell stays unknown."""
+    run = level_run(4, [0.1] * 4)
+    told = ServerCounts({"queue": 2 * run.window, "inference": 3 * run.window, "preemptions": 2.0})
+    (level,) = situation_of([], levels=[replace(run, server=told)]).levels
+    assert level.waiting == pytest.approx(2.0)
+    assert level.running == pytest.approx(3.0)
+    assert (level.preemptions, level.requests) == (2.0, 4)
+    (bare,) = situation_of([], levels=[run]).levels
+    assert (bare.waiting, bare.running, bare.preemptions) == (None, None, None)
