@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit, urlunsplit
 
-from phasegate.engines.ask import address_problem
+from phasegate.engines.ask import address_problem, without_userinfo
 from phasegate.engines.base import EngineError
 from phasegate.engines.detect import profile_of_host
 from phasegate.engines.profile import EngineProfile, profile_named
@@ -24,6 +24,9 @@ DETECT = ("auto", "embedded")
 
 DEPLOYMENTS = "/openai/deployments/"
 """What the address of an Azure deployment has in it; the ``/openai/v1`` of newer resources is like any other API."""
+
+ENDPOINT_PATHS = ("/chat/completions", "/completions", "/responses", "/messages", "/models", "/api/chat")
+"""How the address of an endpoint ends, the longer before the shorter."""
 
 API_KEY = "OPENAI_API_KEY"
 API_VERSION = "OPENAI_API_VERSION"
@@ -63,7 +66,8 @@ def address_of(base_url: str, engine: str, folder: Path, environ: Mapping[str, s
         folder: the project's own profiles.
 
     Raises:
-        EngineError: no such profile, a profile that cannot be used, or an incomplete Azure address; one line.
+        EngineError: no such profile, a profile that cannot be used, an incomplete Azure address, or one that is no base
+            of others; one line.
     """
     try:
         known = read_profiles(folder)
@@ -73,6 +77,8 @@ def address_of(base_url: str, engine: str, folder: Path, environ: Mapping[str, s
     problem = address_problem(base_url)
     hosted = None if problem else profile_of_host(base_url, known)
     url, azure = (base_url, None) if problem else _without_deployment(base_url, environ)
+    if azure is None:
+        _check(base_url)
     told = named or hosted
     names = (*(told.key_env if told else ()), API_KEY)
     return Address(url, azure, named, hosted, known, next((name for name in names if environ.get(name)), names[0]))
@@ -100,6 +106,35 @@ def target_at(
         idle_timeout=idle_timeout,
         include_usage=profile.include_usage,
     )
+
+
+def _check(base_url: str) -> None:
+    """Refuse what no path can be appended to: it would be asked as something else than was meant.
+
+    A query is no part of a base: it may be a key, which reports would show, and servers read it at one path only.
+    """
+    if any(mark.isspace() for mark in base_url):
+        raise EngineError(f"base URL {_shown(base_url)!r} has a space in it; write %20 for it, or take it out")
+    if "?" in base_url or "#" in base_url:
+        raise EngineError(
+            f"base URL {_shown(base_url)!r} goes on behind a ? or #, where no path can follow; leave that out: a key "
+            f"belongs into {API_KEY}, other parameters into the headers or force of a profile in fixtures/engines"
+        )
+    path = base_url.rstrip("/ ")
+    ending = next((one for one in ENDPOINT_PATHS if path.endswith(one)), None)
+    if ending is not None:
+        raise EngineError(
+            f"base URL {_shown(base_url)!r} ends in {ending}, which requests append themselves; "
+            f"the base URL ends before that: {_shown(path.removesuffix(ending))}"
+        )
+
+
+def _shown(base_url: str) -> str:
+    """The address without anything in it that may be a secret."""
+    try:
+        return without_userinfo(base_url)
+    except ValueError:
+        return base_url.rpartition("@")[2].split("?", 1)[0].split("#", 1)[0]
 
 
 def _without_deployment(base_url: str, environ: Mapping[str, str]) -> tuple[str, Azure | None]:

@@ -18,7 +18,7 @@ from phasegate.engines.ask import (
 )
 from phasegate.engines.base import EngineError
 from phasegate.engines.detect import detect, told_by
-from phasegate.engines.identity import ServerIdentity
+from phasegate.engines.identity import ServerIdentity, printable, without_key
 from phasegate.engines.profile import EngineProfile, profile_for
 from phasegate.load.target import Azure
 
@@ -95,13 +95,13 @@ class AttachedEngine:
         listed = self._models()
         if self._model is None:
             if listed is None or len(listed) != 1:
-                which = "it lists none" if not listed else f"it has {_names(listed)}"
+                which = "it lists none" if not listed else f"it has {self._names(listed)}"
                 raise EngineError(
                     f"{self._where()}: which model? {which}; name one (--perf-model, or --model of probe)"
                 )
             self._model = listed[0]
         elif listed and not _is_listed(self._model, listed):
-            raise EngineError(f"{self._where()}: no model {self._model!r} there; it has {_names(listed)}")
+            raise EngineError(f"{self._where()}: no model {self._model!r} there; it has {self._names(listed)}")
 
     def _models(self) -> list[str] | None:
         """Names of the models the server lists; None where it lists none but does answer."""
@@ -119,6 +119,11 @@ class AttachedEngine:
         if not isinstance(entries, list):
             return None
         return [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
+
+    def _names(self, models: Sequence[str]) -> str:
+        """The first few names, for a message."""
+        more = f" and {len(models) - LISTED} more" if len(models) > LISTED else ""
+        return printable(without_key(", ".join(models[:LISTED]), self._api_key)) + more
 
     def _problem(self, error: AskError) -> str | None:
         """Why a model list did not come, and the remedy; None where a server may well do without one."""
@@ -165,7 +170,7 @@ class AttachedEngine:
     def identity(self) -> ServerIdentity:
         """What the server tells about itself; asked once."""
         if self._identity is None:
-            found = self._asked()
+            found = self._asked().without_key(self._api_key)
             if self._hardware is not None:
                 found = replace(
                     found, hardware=self._hardware, sources={**found.sources, "hardware": "--perf-hardware"}
@@ -227,8 +232,3 @@ class AttachedEngine:
 def _is_listed(model: str, listed: Sequence[str]) -> bool:
     """Whether a model is in the list, by its name or by the one that Ollama gives a name without a tag."""
     return model in listed or f"{model}:latest" in listed
-
-
-def _names(models: Sequence[str]) -> str:
-    more = f" and {len(models) - LISTED} more" if len(models) > LISTED else ""
-    return ", ".join(models[:LISTED]) + more

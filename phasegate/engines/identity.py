@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from phasegate import __version__
+from phasegate.wire.messages import HIDDEN, without_secrets
 
 UNKNOWN = "unknown"
+
+SHORTEST_KEY = 4
+"""A key shorter than this is not looked for: it would strike out ordinary words, and protects nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,28 @@ class ServerIdentity:
 
     def describe(self) -> str:
         """One line for people."""
-        return f"{self.engine} {self.version}, model {self.model}, hardware {self.hardware}"
+        return printable(f"{self.engine} {self.version}, model {self.model}, hardware {self.hardware}")
+
+    def without_key(self, api_key: str | None) -> ServerIdentity:
+        """The same facts for the case that the server repeats the key it was shown, or any other.
+
+        A model's name loses only that key: by what is left of it models are told apart.
+        """
+
+        def scrubbed(value: Any) -> Any:
+            if isinstance(value, str):
+                return without_secrets(without_key(value, api_key))
+            if isinstance(value, Mapping):
+                return {without_key(str(name), api_key): scrubbed(one) for name, one in value.items()}
+            return [scrubbed(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+        return replace(
+            self,
+            engine=scrubbed(self.engine),
+            version=scrubbed(self.version),
+            model=without_key(self.model, api_key),
+            settings=scrubbed(self.settings),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +83,16 @@ class ClientIdentity:
         """One line for people."""
         cores = ",".join(map(str, self.affinity)) or "any"
         return f"phasegate {self.phasegate}, Python {self.python}, {self.cpu}, {self.cores} cores (using {cores})"
+
+
+def without_key(text: str, api_key: str | None) -> str:
+    """A text of a server without the key that it was shown."""
+    return text.replace(api_key, HIDDEN) if api_key and len(api_key) >= SHORTEST_KEY else text
+
+
+def printable(text: str) -> str:
+    """A text of a server with what would move a terminal's cursor or colour it as U+FFFD."""
+    return "".join(mark if mark.isprintable() else "\ufffd" for mark in text)
 
 
 def client_identity() -> ClientIdentity:
