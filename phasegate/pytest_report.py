@@ -177,7 +177,7 @@ def _of_state(state: PerfState) -> dict[str, Any]:
         "load": load.load if load is not None else None,
         "objectives": state.load_options.objectives,
         "judged": load.judged if load is not None else (),
-        "remarks": tuple(gate.said) if gate is not None else (),
+        "remarks": (*(gate.said if gate is not None else ()), *_unread(state)),
         "diagnosis": _diagnosis(state, limits),
         "roofline": _roofline(state, limits),
         "server_timings": _server_timings(state),
@@ -219,6 +219,13 @@ def _diagnosis(state: PerfState, limits: Roofline | None) -> list[dict[str, Any]
     found = diagnosis_record(diagnosis)
     share = {"symptom": "the longest request", "cause": found["share"], "phase": found["phase"]}
     return [*found["findings"], *([share] if found["share"] else [])]
+
+
+def _unread(state: PerfState) -> list[str]:
+    """Why the server's own page, or one of its workers', was not read; nothing where it was, or was not asked for."""
+    if state.lab is None or not state.lab.runs or state.lab.server_view.note is None:
+        return []
+    return [state.lab.server_view.note]
 
 
 def _server_timings(state: PerfState) -> dict[str, dict[str, float]] | None:

@@ -45,18 +45,22 @@ def test_the_example_shows_the_hand_off_that_it_plants(quick: QuickPytest, lengt
     assert any("hand-off" in one["cause"] for one in document.diagnosis)
 
 
-def test_pages_of_workers_are_read_in_the_place_of_the_servers(quick: QuickPytest, small: Path) -> None:
+def test_pages_of_workers_are_read_in_the_place_of_the_servers(quick: QuickPytest, small: Path, tmp_path: Path) -> None:
     """One that is not there is told in one line, and the server's own page does not stand in for it."""
     with SimulatorEngine(SimulatorConfig(seed=1, speed=5)) as engine:
         done = quick.run(
             "perf_tests/test_regression.py", "-q", "--perf-base-url", engine.base_url, "--perf-workloads", small,
             "--perf-baselines", small / "none", "--missing-baseline", "skip",
             "--perf-metrics-url", engine.address, "--perf-metrics-url", "http://127.0.0.1:9",
+            "--perf-report", tmp_path / "r.json",
         )  # fmt: skip
     assert done.status == 0, done.output
     told = " ".join(done.output.split())
     assert "note: the server's own counters were not read: http://127.0.0.1:9/metrics gave connection refused" in told
     assert "small, mean" not in told
+    document = from_json((tmp_path / "r.json").read_text(encoding="utf-8"), "r.json")
+    assert any("http://127.0.0.1:9/metrics gave connection refused" in one for one in document.validity.remarks)
+    assert document.workloads[0].server is None
 
 
 def test_a_page_that_is_no_address_ends_the_run_before_anything_is_measured(quick: QuickPytest, small: Path) -> None:
