@@ -144,7 +144,8 @@ class Timeline:
         error_kind: for errors one of ``http_<status>``, ``stream_error``, ``not_streaming``, ``truncated``,
             ``wrong_dialect``, ``connection_lost``, ``connection_reset``, ``idle_timeout``, ``total_timeout``,
             ``connect_failed``, ``protocol``, ``cancelled``, ``worker_lost``; else None.
-        error_message: the server's or transport's own words, shortened and free of secrets.
+        error_message: the server's or transport's own words, shortened and free of secrets; of an empty answer where
+            its text may have been, or None.
         due, sent: as in the recording.
         connect_time: as in the recording.
         tokens: token events in order of arrival.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phasegate.metric import Undefined, request_latency, time_per_output_token, time_to_first_token
+from phasegate.metric import Undefined, request_latency, streamed_tokens, time_per_output_token, time_to_first_token
 from phasegate.timeline import Timeline
 from phasegate.units import format_seconds
 
@@ -50,8 +50,9 @@ def _decode_words(timeline: Timeline, span: float) -> str:
     tpot = time_per_output_token(timeline)
     if isinstance(tpot, Undefined):
         return f"{format_seconds(span)}; TPOT undefined: {tpot.reason}"
-    assert timeline.output_tokens is not None
-    return f"{timeline.output_tokens - 1} x TPOT {format_seconds(tpot)} = {format_seconds(span)}"
+    streamed = streamed_tokens(timeline)
+    assert streamed is not None
+    return f"{streamed - 1} x TPOT {format_seconds(tpot)} = {format_seconds(span)}"
 
 
 def _failure(timeline: Timeline) -> list[str]:

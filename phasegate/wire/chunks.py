@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from phasegate.timeline import Channel, Ending, Recording, TokenEvent
-from phasegate.wire.deltas import pieces
+from phasegate.wire.deltas import pieces, strange_fields
 from phasegate.wire.foreign import CHAT, COMPLETIONS, dialect_of
 from phasegate.wire.messages import WORDLESS, clean, of_payload
 from phasegate.wire.numbers import count, readings, writable
@@ -25,6 +25,9 @@ OWN = frozenset({CHAT, COMPLETIONS})
 
 VLLM_TIMINGS = "metrics"
 """Where vLLM writes its own times with ``--enable-per-request-metrics``; others may call other things so."""
+
+STRANGE_FIELDS, STRANGE_LENGTH = 4, 60
+"""Fields that a message about an answer without text names, and characters of each."""
 
 BROKEN_FINISHES = frozenset({"error", "abort"})
 """Finish reasons with which engines give an answer up."""
@@ -70,6 +73,7 @@ class StreamedAnswer:
         endpoint: the endpoint whose chunks these are, by the first that held output; None without one.
         hidden_reasoning: reasoning took place of which no text was shown, by the stream's own words.
         model, timings: as the server says.
+        strange: names of fields that held something in chunks without output; the first few.
     """
 
     __slots__ = (
@@ -83,6 +87,7 @@ class StreamedAnswer:
         "ledger",
         "malformed",
         "model",
+        "strange",
         "timings",
         "tokens",
         "unlisted",
@@ -107,6 +112,7 @@ class StreamedAnswer:
         self.hidden_reasoning = False
         self.model: str | None = None
         self.timings: dict[str, Any] | None = None
+        self.strange: list[str] = []
 
     @property
     def complete(self) -> bool:
@@ -198,6 +204,15 @@ class StreamedAnswer:
             self.unlisted += not listed
             proven = self.ledger.proven_by(running, listed)
             self.add(at, index, output, proven)
+        elif not self.tokens:
+            self._note_strange(choice)
+
+    def _note_strange(self, choice: Mapping[str, Any]) -> None:
+        """Remember where an answer's text may have been that nobody understood."""
+        for name in strange_fields(choice):
+            shown = clean(name)[:STRANGE_LENGTH]
+            if len(self.strange) < STRANGE_FIELDS and shown not in self.strange:
+                self.strange.append(shown)
 
     def state(self, index: int) -> Choice:
         """The choice of that index, made where it is new."""

@@ -39,6 +39,41 @@ def pieces(choice: Mapping[str, Any]) -> list[tuple[Channel, str]]:
     return [(channel, text) for channel, text in found if text]
 
 
+def strange_fields(choice: Mapping[str, Any]) -> Iterator[str]:
+    """Names of fields in one choice of one chunk that hold something and are not understood, with their kind.
+
+    ``delta.thinking``; ``delta.content (a number)`` where the field is known and its content is not.
+    """
+    found = choice.get("delta", choice.get("message"))
+    if isinstance(found, dict):
+        yield from (_named(f"delta.{name}", name, value) for name, value in found.items() if _is_strange(name, value))
+    elif found:
+        yield f"delta ({_kind(found)})"
+    else:
+        fields = ((name, value) for name, value in choice.items() if name not in _OF_A_CHOICE)
+        yield from (_named(name, name, value) for name, value in fields if _is_strange(name, value))
+
+
+_OF_A_CHOICE = frozenset({"delta", "message", "index", "finish_reason", "stop_reason", "logprobs", "usage"})
+"""Fields of a choice that say something about the answer and are none of it."""
+
+_WITHOUT_TEXT = frozenset({*REASONING_FIELDS, "role", "refusal", "tool_calls", "function_call", "name", "id", "index"})
+"""Fields of a delta that are understood, with text in them or without."""
+
+
+def _is_strange(name: str, value: object) -> bool:
+    return name not in _WITHOUT_TEXT and not isinstance(value, bool) and (value == 0 or bool(value))
+
+
+def _named(place: str, name: str, value: object) -> str:
+    return f"{place} ({_kind(value)})" if name in ("content", "text") and not isinstance(value, str) else place
+
+
+def _kind(value: object) -> str:
+    kinds: dict[type, str] = {dict: "an object", list: "a list", str: "a text"}
+    return kinds.get(type(value), "a number")
+
+
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 

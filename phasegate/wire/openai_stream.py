@@ -32,7 +32,10 @@ def timeline_of(recording: Recording, answer: StreamedAnswer) -> Timeline:
     """The timeline of an answer that was read from a recording, in whatever dialect."""
     outcome = outcome_of(recording, answer)
     expected = recording.expected
-    flags = flags_of(answer, expected, outcome.status, recording.header("content-type"))
+    answered = recording.http_status is not None and 200 <= recording.http_status < 300
+    # A refusal is no stream, and has every right to another content type.
+    content_type = recording.header("content-type") if answered else None
+    flags = flags_of(answer, expected, outcome.status, content_type)
     output_tokens, source = answer.output_tokens()
     unfit = UNFIT | {"cached_prompt"} if expected.cold_prompt else UNFIT
     return Timeline(

@@ -45,7 +45,7 @@ _FIELDS_OF_EVENTS = (b":", b"data", b"event", b"id", b"retry")
 
 
 class Outcome(NamedTuple):
-    """``status`` as in `Timeline`; ``kind`` and ``message`` are None unless it is ``"error"``."""
+    """``status`` as in `Timeline`; ``kind`` is None unless it is ``"error"``, ``message`` where there is no word."""
 
     status: str
     kind: str | None = None
@@ -56,17 +56,20 @@ def outcome_of(recording: Recording, answer: StreamedAnswer) -> Outcome:
     """Whether the request was answered, and if not, why not."""
     status = recording.http_status
     if status is not None and not 200 <= status < 300:
-        words = of_body(b"".join(read.data for read in recording.reads))
+        words = _encoded(recording) or of_body(b"".join(read.data for read in recording.reads))
         return _error(f"http_{status}", words or f"HTTP {status} with an empty body")
     if answer.error is not None:
         return _error("stream_error", answer.error)
     if answer.foreign is not None and not answer.tokens:
         return _error("wrong_dialect", _in_words_of(answer.foreign))
     if answer.complete and (answer.done_at is not None or recording.ending is Ending.EOF):
-        return Outcome("ok" if answer.tokens else "empty")
+        return Outcome("ok") if answer.tokens else Outcome("empty", None, _where_the_text_went(answer))
     if recording.ending is not Ending.EOF:
         kind = _KIND_OF_ENDING[recording.ending]
         return _error(kind, clean(recording.detail) or ERROR_KINDS[kind])
+    encoded = _encoded(recording)
+    if encoded is not None and not answer.tokens:
+        return _error("protocol", encoded)
     if answer.events == 0 or "html" in (recording.header("content-type") or ""):
         return _without_events(recording)
     return _error("truncated", _what_is_missing(answer))
@@ -74,6 +77,25 @@ def outcome_of(recording: Recording, answer: StreamedAnswer) -> Outcome:
 
 def _error(kind: str, message: str) -> Outcome:
     return Outcome("error", kind, message)
+
+
+def _encoded(recording: Recording) -> str | None:
+    """That the body is compressed, where it is, so that nothing of it was read; None where it is not."""
+    encoding = clean(recording.header("content-encoding") or "identity").lower()
+    if encoding == "identity":
+        return None
+    return f"the answer is encoded as {encoding}, though it was asked for as it is: does a proxy compress it?"
+
+
+def _where_the_text_went(answer: StreamedAnswer) -> str | None:
+    """What is known of an answer without a token event; None where it was simply empty."""
+    counted, reasoned = answer.ledger.completion or 0, answer.ledger.reasoning or 0
+    if not counted and not answer.strange:
+        return None
+    of_reasoning = f" ({reasoned} of them of reasoning)" if 0 < reasoned <= counted else ""
+    tokens = f"{counted} token{'s were' if counted != 1 else ' was'} counted{of_reasoning}, but " if counted else ""
+    seen = f"; fields seen: {', '.join(answer.strange)}" if answer.strange else ""
+    return f"{tokens}no chunk held text in a field that is known{seen}"
 
 
 def _without_events(recording: Recording) -> Outcome:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from phasegate.report.phase_timeline import draw_phases
 from tests.timelines import failed, timeline
 
@@ -32,3 +34,11 @@ def test_a_failed_request_tells_its_kind_and_the_servers_words() -> None:
 def test_cached_tokens_are_told_beside_the_ttft_they_shortened() -> None:
     lines = draw_phases(timeline(cached_tokens=63))
     assert "(63 prompt tokens from the cache)" in lines[1]
+
+
+def test_tokens_that_were_reasoned_unseen_are_no_part_of_the_decode() -> None:
+    """47 x TPOT would be twice the time that the line gives."""
+    hidden = replace(
+        timeline(tpot=0.010, tokens=24), output_tokens=48, reasoning_tokens=24, flags=("hidden_reasoning",)
+    )
+    assert "23 x TPOT 10.0 ms = 230 ms" in draw_phases(hidden)[2]

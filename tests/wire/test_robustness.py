@@ -42,7 +42,8 @@ def problems(line: Timeline) -> list[str]:
         "text": all(item.text for item in line.tokens),
         "flags": set(line.flags) <= set(FLAGS) and list(line.flags) == sorted(set(line.flags)),
         "status": line.status in ("ok", "error", "empty"),
-        "kind": (line.status == "error") == (line.error_kind is not None) == (line.error_message is not None),
+        "kind": (line.status == "error") == (line.error_kind is not None),
+        "worded": line.status == "empty" or (line.status == "error") == (line.error_message is not None),
         "vocabulary": line.error_kind is None or line.error_kind in ERROR_KINDS or line.error_kind.startswith("http_"),
         "message": line.error_message is None
         or (line.error_message.isprintable() and 0 < len(line.error_message) <= LONGEST),
@@ -55,6 +56,7 @@ def problems(line: Timeline) -> list[str]:
 def _unwritable(line: Timeline) -> list[str]:
     """A timeline must go into a JSON file in UTF-8."""
     words = [line.text, line.reasoning_text, line.tool_text, line.model, line.finish_reason, line.error_message]
+    words.append(line.count_problem)
     try:
         json.dumps([words, dict(line.server_timings or {})], ensure_ascii=False, allow_nan=False).encode()
     except ValueError:
@@ -188,6 +190,7 @@ BROKEN: dict[str, Callable[[Timeline], Timeline]] = {
     "text": lambda line: replace(line, tokens=(replace(line.tokens[0], text=""), *line.tokens[1:])),
     "flags": lambda line: replace(line, flags=("no such flag",)),
     "kind": lambda line: replace(line, error_kind="truncated"),
+    "worded": lambda line: replace(line, error_message="x"),
     "vocabulary": lambda line: replace(line, status="error", error_kind="odd", error_message="x", sample_valid=False),
     "message": lambda line: replace(line, error_message="a\nb"),
     "sample": lambda line: replace(line, status="empty"),
