@@ -27,7 +27,7 @@ Logs = NDArray[np.float64]
 DEVIATION_FLOOR = 1e-3
 """Least standard deviation of a session's log: no clock and no engine repeats itself to better than 0.1 %."""
 
-ALIKE_DF = 3.0
+ALIKE_DF = 8.0
 """Weight, in degrees of freedom, of the belief that candidate sessions vary as the baseline's do."""
 
 MOST_OVER_BASELINE = 1.5

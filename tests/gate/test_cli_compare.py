@@ -31,11 +31,11 @@ def folder(path: Path, made: list[Session]) -> Path:
 
 
 def table(path: Path, tpot: float, *, seed: int, sessions: int = 6, column: str = "session") -> Path:
-    """A table of one workload, 20 requests a session, 0.6 % between sessions."""
+    """A table of one workload, 20 requests a session, 1 % between sessions."""
     rng = np.random.default_rng(seed)
     lines = [f"{'session,' if column == 'block' else ''}{column},workload,metric,value"]
     for number in range(sessions):
-        level = tpot * np.exp(rng.normal(0, 0.006))
+        level = tpot * np.exp(rng.normal(0, 0.01))
         for value in level * np.exp(rng.normal(0, 0.02, 20)):
             lines.append(f"{'s,' if column == 'block' else ''}{number},chat,tpot,{value:.6f}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

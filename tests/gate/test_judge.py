@@ -26,13 +26,13 @@ LEVELS = {("long", "ttft"): 0.4, ("long", "tpot"): 0.005, ("chat", "ttft"): 0.05
 def build(
     seed: int, count: int, change: Mapping[tuple[str, str], float] | None = None, start: int = 0, **changes: Any
 ) -> list[Session]:
-    """Sessions with 0.8 % between them and 2 % within: (workload, metric) -> factor changes a level."""
+    """Sessions with 1 % between them and 2 % within: (workload, metric) -> factor changes a level."""
     rng = np.random.default_rng(seed)
     made = []
     for number in range(count):
         rows = []
         for (workload, metric), level in LEVELS.items():
-            here = level * (change or {}).get((workload, metric), 1.0) * math.exp(rng.normal(0, 0.008))
+            here = level * (change or {}).get((workload, metric), 1.0) * math.exp(rng.normal(0, 0.01))
             name = f"{workload}[in=64,out=32]"
             rows.append(measurement(name, metric, (here * np.exp(rng.normal(0, 0.02, 20))).tolist()))
         made.append(session(start + number, *rows, **changes))
