@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from phasegate.engines.metrics.page import MetricsDoor
 from phasegate.metric import Undefined
 from phasegate.run import WorkloadRun
-from phasegate.stats.counters import Reading, ServerCounts, counted_between
+from phasegate.stats.counters import Kind, Reading, ServerCounts, counted_between
 from phasegate.stats.first_token import (
     IMPOSSIBLE,
     FirstToken,
@@ -46,11 +46,23 @@ class ServerView:
         door: its ``/metrics`` page.
         overheads: endpoint -> what a request costs outside the engine's clock, None where that could not be measured.
         note: why the page was not read, in one sentence, or None.
+        spans: measurements that had a page before and after.
+        moved: whether any counter grew in one of them.
     """
 
     door: MetricsDoor
     overheads: dict[str, Overheads | None] = field(default_factory=dict)
     note: str | None = None
+    spans: int = 0
+    moved: bool = False
+
+    @property
+    def remark(self) -> str | None:
+        """Why the page told nothing, in one sentence, or None."""
+        if self.note is None and self.spans and not self.moved:
+            times = f"{self.spans} measurement{'s' if self.spans != 1 else ''}"
+            return f"none of the server's own counters moved in {times}: is that the engine's page?"
+        return self.note
 
     def read(self) -> Mapping[str, Reading]:
         """The page's readings now; empty where it cannot be had."""
@@ -61,6 +73,11 @@ class ServerView:
     def since(self, before: Mapping[str, Reading]) -> ServerCounts | None:
         """What was counted since a reading; None where the page tells nothing."""
         after = self.read()
+        if before and after:
+            self.spans += 1
+            self.moved = self.moved or any(
+                one.kind is not Kind.GAUGE and one != before.get(word) for word, one in after.items()
+            )
         return counted_between(before, after, self.door.pages) if after else None
 
     def learn(self, lab: Lab, endpoint: str, lines: Sequence[Timeline]) -> None:

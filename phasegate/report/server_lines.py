@@ -94,8 +94,8 @@ def server_lines(view: ServerView, runs: Sequence[WorkloadRun], width: int, *, c
         reason = impossible(run)
         lines += [f"{run.workload.name}: {reason}"] if reason is not None else []
         lines += [f"{run.workload.name}: {said}" for said in count_words(run.server)] if run.server else []
-    if view.note is not None:
-        lines.append(f"note: {view.note}")
+    if view.remark is not None:
+        lines.append(f"note: {view.remark}")
     return lines
 
 

@@ -215,7 +215,7 @@ def test_a_page_that_is_no_page_is_a_note() -> None:
         page = MetricsDoor(url, "vllm").read()
     assert page.readings == {}
     assert page.note is not None
-    assert "not readable" in page.note
+    assert "not a page in Prometheus" in page.note
 
 
 def test_an_unknown_engine_is_not_asked() -> None:

@@ -13,15 +13,22 @@ from time import sleep
 from urllib.parse import urlsplit
 
 from phasegate.engines.ask import AskError, address_problem, ask_text, root_of, without_userinfo
+from phasegate.engines.identity import without_key
 from phasegate.engines.metrics.names import ENGINES, EngineNames
 from phasegate.engines.metrics.readings import Samples, engine_of, readings_of, readings_of_workers, samples_of
 from phasegate.stats.counters import Reading
+from phasegate.wire.messages import clean
 
 SECONDS = 5.0
 """Longest wait for a page; a busy server's page takes milliseconds."""
 
 SETTLE = max(one.settle for one in ENGINES.values())
 """Seconds of waiting before pages whose engines are not known yet."""
+
+SHOWN = 100
+"""Characters of what a reader says of a page that it cannot read; it may quote all of the page."""
+
+NUMBERLESS = "the server's own counters were not read: its page has no number for any that are known of its engine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,9 @@ class MetricsDoor:
         if self._closed is None:
             sleep(self.names.settle if self.names is not None else SETTLE)
             try:
-                return Page(self._read_workers() if self._pages else self._read_own())
+                readings = self._read_workers() if self._pages else self._read_own()
+                # Not closed: some engines tell a number only after their first request.
+                return Page(readings, None if readings else NUMBERLESS)
             except _ClosedError as closed:
                 self._closed = f"the server's own counters were not read: {closed}"
         return Page({}, self._closed)
@@ -108,7 +117,9 @@ class MetricsDoor:
         except AskError as error:
             raise _ClosedError(f"{shown} gave {error}{hint}") from None
         except ValueError as error:
-            raise _ClosedError(f"{shown} is not readable ({error})") from None
+            said = without_key(clean(str(error)), self._api_key)
+            said = said if len(said) <= SHOWN else said[: SHOWN - 1] + "…"
+            raise _ClosedError(f"{shown} is not a page in Prometheus' text format ({said})") from None
 
 
 class _ClosedError(Exception):

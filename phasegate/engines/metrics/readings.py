@@ -5,6 +5,7 @@ The format is read with the parser of ``prometheus-client`` (extra ``metrics``).
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -98,7 +99,8 @@ def _reading(word: str, name: Name, samples: Samples) -> Reading | None:
     """One metric, summed over the samples that have its labels; None where the page has none."""
 
     def values(spelling: str) -> list[float]:
-        return [value for labels, value in samples.get(spelling, ()) if _has(labels, name.labels)]
+        found = (value for labels, value in samples.get(spelling, ()) if _has(labels, name.labels))
+        return [value for value in found if math.isfinite(value)]
 
     if word in GAUGES:
         found = values(name.name)
