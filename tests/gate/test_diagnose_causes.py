@@ -94,6 +94,16 @@ def test_a_wait_that_the_server_tells_is_named_though_one_request_was_sent_at_a_
     assert "the server counted 40 requests more than were sent" in " ".join(others.evidence)
 
 
+def test_what_is_left_of_a_wait_among_others_is_put_on_nothing() -> None:
+    """Everybody's mean wait is 0.4 s of a TTFT of 1 s; the rest may be waiting as well: neither reading nor a hop."""
+    busy = [ask(1.0 + n / 1e4, name=f"{n}", prompt=n, server_queue=0.4, others=40.0) for n in (128, 512)]
+    quiet = [ask(0.1 + n / 1e4, name=f"{n}", prompt=n, server_queue=0.0) for n in (128, 512)]
+    for number in (1, 2):
+        told = diagnose(of(*busy[:number]), of(*quiet[:number]))
+        assert rules(told) == ["queue-longer", "server-queue"]
+        assert {one.confidence for one in told.found} == {Confidence.LIKELY}
+
+
 @pytest.mark.parametrize("lengths", [(512,), (128, 1024)])
 def test_a_longer_wait_that_the_server_tells_is_no_slower_prefill(lengths: Sequence[int]) -> None:
     """With one prompt length and with two, where a line over lengths would call it a hop."""

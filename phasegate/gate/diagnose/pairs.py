@@ -89,8 +89,12 @@ def later_first_token(case: Case) -> list[Pair]:
 
 
 def started_slower(case: Case) -> list[Pair]:
-    """Pairs whose TTFT grew by more than a slower step of decode, unseen reasoning and a told wait explain."""
-    return [pair for pair in later_first_token(case) if worth_naming(case, pair, pair.start, READING_SHARE)]
+    """Pairs whose TTFT grew by more than a slower step of decode, unseen reasoning and a told wait explain.
+
+    Of a wait among others only everybody's mean is known, so what is left of TTFT then belongs to nothing for certain.
+    """
+    known = [pair for pair in later_first_token(case) if not (pair.now.crowded or pair.before.crowded)]
+    return [pair for pair in known if worth_naming(case, pair, pair.start, READING_SHARE)]
 
 
 def worth_naming(case: Case, pair: Pair, seconds: float, share: float) -> bool:

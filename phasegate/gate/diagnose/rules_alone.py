@@ -75,6 +75,8 @@ def _reading(ask: Ask, rest: float, line: Line | None) -> tuple[float, list[str]
             [f"the server's own prefill takes {format_seconds(ask.server_prefill)}"],
             True,
         )
+    if ask.crowded and line is None:
+        return 0.0, [], False  # The rest may be waiting as well.
     if line is None or not ask.prompt_tokens:
         return rest, ["only one prompt length was measured, so a fixed part cannot be told apart"], False
     reading = max(0.0, min(rest, line.reading(ask.prompt_tokens)))
@@ -89,7 +91,7 @@ def _reading(ask: Ask, rest: float, line: Line | None) -> tuple[float, list[str]
 def fixed_start(case: Case) -> Explanation | None:
     """TTFT that neither the prompt's length nor the server's own prefill explains: the way there and back."""
     line = prefill_line(case.now.asks)
-    known = [(_fixed(case, ask, line), ask) for ask in case.now.asks if ask.ttft is not None]
+    known = [(_fixed(case, ask, line), ask) for ask in case.now.asks if ask.ttft is not None and not ask.crowded]
     told = [(seconds, ask) for seconds, ask in known if seconds is not None]
     if not told:
         return None

@@ -132,6 +132,11 @@ class Ask:
         return None if self.prefill_part is None else max(0.0, self.prefill_part - (self.server_queue or 0.0))
 
     @property
+    def crowded(self) -> bool:
+        """Whether others were served meanwhile and there was a wait: its mean is everybody's, the rest is unclear."""
+        return self.others is not None and bool(self.server_queue)
+
+    @property
     def outside(self) -> float | None:
         """Seconds of `own_start` beyond the server's own prefill; None where it does not tell that."""
         if self.own_start is None or self.server_prefill is None:
