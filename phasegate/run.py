@@ -6,6 +6,7 @@ workload, a buffered stream, a wrong prompt length). The others are counted, by 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phasegate.metric import Metric, Undefined, inter_chunk_latencies, metric_named
+from phasegate.metric import Metric, Undefined, inter_chunk_latencies, metric_named, own_metrics
 from phasegate.session import Measurement
 from phasegate.stats.counters import ServerCounts
 from phasegate.stats.first_event import FirstEvent, first_event_of
@@ -144,6 +145,10 @@ class WorkloadRun:
             return f"{self.workload.name}: {disproof_words(self.timelines())}"
         return None
 
+    def left_out(self) -> list[str]:
+        """Which values of metrics of the user's own no session can hold, a line a metric; empty where all can be."""
+        return [line for metric in own_metrics() if (line := _left_out(self.timelines(), metric)) is not None]
+
     def _share(self, count: int) -> str:
         return f"{count} of {len(self.measured)}"
 
@@ -163,6 +168,12 @@ def usable_value(timeline: Timeline, metric: Metric) -> float | None:
     return None if isinstance(value, Undefined) else value
 
 
+def storable_value(timeline: Timeline, metric: Metric) -> float | None:
+    """The value of a metric where it may enter a session, else None: ratios are taken of it, so it is above 0."""
+    value = usable_value(timeline, metric)
+    return value if value is not None and math.isfinite(value) and value > 0 else None
+
+
 def _measurement(run: WorkloadRun, cell: Cell, metric: Metric, digest: str) -> Measurement:
     lines = run.timelines(cell)
     needs_count = metric.unit == "s/token"
@@ -170,7 +181,7 @@ def _measurement(run: WorkloadRun, cell: Cell, metric: Metric, digest: str) -> M
     return Measurement(
         workload=cell.label,
         metric=metric.short,
-        samples=tuple(value for line in lines if (value := usable_value(line, metric)) is not None),
+        samples=tuple(value for line in lines if (value := storable_value(line, metric)) is not None),
         phase=metric.phase.value,
         workload_digest=digest,
         token_source="+".join(sources) or None if needs_count else None,
@@ -178,6 +189,17 @@ def _measurement(run: WorkloadRun, cell: Cell, metric: Metric, digest: str) -> M
         failed=_count(lines, lambda line: line.status != "ok"),
         invalid=_count(lines, lambda line: line.status == "ok" and not line.sample_valid),
         flags=tuple(sorted({flag for line in lines for flag in line.flags})),
+    )
+
+
+def _left_out(lines: Sequence[Timeline], metric: Metric) -> str | None:
+    usable = _count(lines, lambda line: usable_value(line, metric) is not None)
+    left = usable - _count(lines, lambda line: storable_value(line, metric) is not None)
+    if not left:
+        return None
+    return (
+        f"{metric.short}: {left} of {usable} values are not above 0 and finite, and changes are ratios; they are left "
+        "out of the session: let the metric return Undefined, with the reason, where there is no value"
     )
 
 

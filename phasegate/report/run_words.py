@@ -48,4 +48,4 @@ def remarks(run: WorkloadRun) -> list[str]:
     denied = disproof_words(run.timelines())
     lines += [denied] if denied is not None else []
     busy = [f"{run.disturbed} meanwhile: measure on a quieter machine"] if run.disturbed is not None else []
-    return lines + [f"note: {note}" for note in (*doubts(run.timelines()), *busy, *run.notes)]
+    return lines + [f"note: {note}" for note in (*doubts(run.timelines()), *run.left_out(), *busy, *run.notes)]
