@@ -88,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
     from phasegate.load.shapes_run import run_shape
     from phasegate.prompt import CalibrationError
     from phasegate.wire.decoding import decode
+    from phasegate.wire.messages import without_key
 
     try:
         _check_svg(args.svg)
@@ -100,11 +101,12 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         print(f"phasegate probe: {error}", file=sys.stderr)
         return 2
-    lines = [decode(recording) for recording in result.recordings]
+    lines = [decode(recording, target.api_key) for recording in result.recordings]
     problem = load_problem(result, shape, prefix=PREFIX) if shape.is_open else None
     if args.json:
         load = load_record(result, shape, prefix=PREFIX)
-        print(json.dumps({"requests": [record(line) for line in lines], "load": load}, indent=2, allow_nan=False))
+        told = {"requests": [record(line) for line in lines], "load": load}
+        print(without_key(json.dumps(told, indent=2, allow_nan=False), target.api_key))
     else:
         _print_timelines(lines)
         if shape.is_open:

@@ -195,7 +195,7 @@ def measure_repeats(
     result = run_closed(lab.target, requests, max_concurrency=1)
     if result.partial:
         raise KeyboardInterrupt
-    lines = [decode(recording) for recording in result.recordings]
+    lines = [decode(recording, lab.target.api_key) for recording in result.recordings]
     early, later = lines[:beginnings], lines[beginnings:]
     shares = [_cached(part, prompt_tokens) for part in (early, later)]
     return Repeats(shared_tokens, prompt_tokens, _ttft(early), _ttft(later), *shares)

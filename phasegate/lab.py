@@ -292,7 +292,7 @@ class Lab:
         result = run_patiently(self.target, [request], self.patience)
         if result.partial:
             raise KeyboardInterrupt
-        return decode(result.recordings[0])
+        return decode(result.recordings[0], self.target.api_key)
 
     def request(self, prompt: str, expected: Expected, output_tokens: int, reusable: int = 0) -> Request:
         """The request for a prompt, in the engine's dialect; its first ``reusable`` characters marked for caching."""
@@ -336,7 +336,7 @@ class Lab:
         watched = report and self.progress is not no_progress
         watcher = _Watcher(self.progress, workload.name, len(plan)) if watched else None
         result = run_patiently(self.target, requests, self.patience, on_done=watcher)
-        lines = [decode(recording) for recording in result.recordings]
+        lines = [decode(recording, self.target.api_key) for recording in result.recordings]
         # A stopped run has fewer recordings than the plan has requests.
         return result, [Measured(p, line) for p, line in zip(plan, lines, strict=False)]
 

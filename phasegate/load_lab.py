@@ -135,7 +135,7 @@ class LoadLab:
             self.calibrate([users])
         return LevelRun(
             level=level,
-            rounds=(Round(tuple(decode(one) for one in result.recordings)),),
+            rounds=(Round(tuple(decode(one, self.lab.target.api_key) for one in result.recordings)),),
             partial=result.partial,
             missed=load_problem(result, asked),
             notes=notes_of(self.driver, result),
@@ -216,7 +216,7 @@ class LoadLab:
         idle = run_closed(self.lab.target, [alone], max_concurrency=1)
         if idle.partial:
             raise KeyboardInterrupt
-        line = decode(idle.recordings[0])
+        line = decode(idle.recordings[0], self.lab.target.api_key)
         ttft = time_to_first_token(line)
         if line.status != "ok" or isinstance(ttft, Undefined):
             said = line.error_message or line.error_kind or line.status

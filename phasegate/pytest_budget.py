@@ -58,7 +58,7 @@ def _seconds(lab: Lab, lengths: tuple[int, int], number: int) -> float:
     result = run_closed(lab.target, requests, max_concurrency=1)
     if result.interrupted:
         raise KeyboardInterrupt
-    line = decode(result.recordings[0])
+    line = decode(result.recordings[0], lab.target.api_key)
     seconds = request_latency(line)
     if isinstance(seconds, Undefined):
         raise MeasurementError(f"a probe for --perf-budget failed: {line.error_message or seconds.reason}")

@@ -18,9 +18,10 @@ from phasegate.engines.ask import (
 )
 from phasegate.engines.base import EngineError
 from phasegate.engines.detect import detect, told_by
-from phasegate.engines.identity import ServerIdentity, printable, without_key
+from phasegate.engines.identity import ServerIdentity, printable
 from phasegate.engines.profile import EngineProfile, profile_for
 from phasegate.load.target import Azure
+from phasegate.wire.messages import without_key
 
 LISTED = 8
 """At most this many model names stand in a message."""

@@ -11,12 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from phasegate import __version__
-from phasegate.wire.messages import HIDDEN, without_secrets
+from phasegate.wire.messages import without_key, without_secrets
 
 UNKNOWN = "unknown"
-
-SHORTEST_KEY = 4
-"""A key shorter than this is not looked for: it would strike out ordinary words, and protects nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +80,6 @@ class ClientIdentity:
         """One line for people."""
         cores = ",".join(map(str, self.affinity)) or "any"
         return f"phasegate {self.phasegate}, Python {self.python}, {self.cpu}, {self.cores} cores (using {cores})"
-
-
-def without_key(text: str, api_key: str | None) -> str:
-    """A text of a server without the key that it was shown."""
-    return text.replace(api_key, HIDDEN) if api_key and len(api_key) >= SHORTEST_KEY else text
 
 
 def printable(text: str) -> str:

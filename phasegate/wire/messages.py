@@ -14,6 +14,9 @@ LONGEST = 500
 
 HIDDEN = "[hidden]"
 
+SHORTEST_KEY = 4
+"""A key shorter than this is not looked for: it would strike out ordinary words, and protects nothing."""
+
 WORDLESS = "the server reported an error without a word about it"
 
 _SECRETS = (
@@ -42,6 +45,11 @@ def without_secrets(text: str) -> str:
     for pattern in _SECRETS:
         text = pattern.sub(rf"\g<1>{HIDDEN}", text)
     return text
+
+
+def without_key(text: str, api_key: str | None) -> str:
+    """A text of a server without the key that it was shown."""
+    return text.replace(api_key, HIDDEN) if api_key and len(api_key) >= SHORTEST_KEY else text
 
 
 def parse(text: str) -> Any:

@@ -12,8 +12,9 @@ import pytest
 from phasegate.cli import main
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
-from tests.engines.doors import house, models
+from tests.engines.doors import Door, house, models
 from tests.loopback import Answer, Loopback, steady
+from tests.wire.streams import DONE, STOP, said, usage
 
 KEY = "sk-right-7f3a91"
 
@@ -198,3 +199,16 @@ def test_wrong_usage(probe: Probe, options: list[str], words: str) -> None:
     assert probe(*options) == 2
     assert words in probe.err.splitlines()[-1]
     assert probe.out == ""
+
+
+def test_a_server_that_repeats_the_key_is_not_quoted(probe: Probe) -> None:
+    """Not its answer in the record, not its models in a message, not its refusal."""
+    body = "".join((said(f" {KEY}"), STOP, usage(1), DONE))
+    with house({"/v1/models": models(f"a-{KEY}", "b"), "/v1/chat/completions": Door(body)}) as server:
+        assert probe("--base-url", server.base_url, "--model", f"a-{KEY}", "--prompt", "hi", "--json") == 0
+        assert probe.requests()[0]["text"] == " [hidden]"
+        assert probe("--base-url", server.base_url) == 1
+        assert "it has a-[hidden], b" in probe.err
+    with house({"/v1/chat/completions": Door(f"no {KEY} here", 403)}) as server:
+        assert probe("--base-url", server.base_url, "--model", "m", "--prompt", "hi") == 1
+        assert "no [hidden] here" in probe.out

@@ -13,11 +13,10 @@ from time import sleep
 from urllib.parse import urlsplit
 
 from phasegate.engines.ask import AskError, address_problem, ask_text, root_of, without_userinfo
-from phasegate.engines.identity import without_key
 from phasegate.engines.metrics.names import ENGINES, EngineNames
 from phasegate.engines.metrics.readings import Samples, engine_of, readings_of, readings_of_workers, samples_of
 from phasegate.stats.counters import Reading
-from phasegate.wire.messages import clean
+from phasegate.wire.messages import clean, without_key
 
 SECONDS = 5.0
 """Longest wait for a page; a busy server's page takes milliseconds."""
