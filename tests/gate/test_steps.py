@@ -67,6 +67,34 @@ def test_acceptance_is_the_servers_count_over_all_answers() -> None:
     assert bare.acceptance is None
 
 
+def mixed(sizes: tuple[int, ...]) -> Timeline:
+    """A first token, then a chunk of each size, a step apart, whose tokens the server proves."""
+    events = [
+        TokenEvent(100.1 + STEP * n, Channel.CONTENT, "w" * size, tokens=size) for n, size in enumerate((1, *sizes))
+    ]
+    return replace(timeline(), tokens=tuple(events), output_tokens=1 + sum(sizes))
+
+
+@pytest.mark.parametrize(
+    ("line", "guessing"),
+    [
+        (mixed((5, 1, 3, 5, 2, 5, 4, 1)), True),
+        (mixed((8, 8, 8, 8, 7)), False),
+        (mixed((1, 1, 1, 1, 2, 1, 1, 1)), False),
+        (burst(8, 4), False),
+    ],
+    ids=["guesses", "sent by eights", "merged now and then", "chunks at one moment"],
+)
+def test_guesses_are_seen_in_steps_of_proven_and_differing_sizes_only(line: Timeline, guessing: bool) -> None:
+    """Whatever is put together on the way looks like several tokens a step as well; the server's count decides."""
+    steps = steps_of([line])
+    assert steps is not None
+    assert steps.guessing is guessing
+    counted = steps_of([replace(line, server_timings={"draft_n": 40, "draft_n_accepted": 20})])
+    assert counted is not None
+    assert counted.guessing
+
+
 def test_a_pause_after_the_first_token_is_told_from_the_usual_gap() -> None:
     """The first gap apart from the others; answers too short for that say nothing."""
     moments = [100.1, 100.3, *(100.3 + 0.01 * n for n in range(1, 8))]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from phasegate.gate.diagnose.thresholds import MATERIAL_SECONDS, ONE_SIZE, SEVERAL_TOKENS, UNCHANGED
+from phasegate.gate.diagnose.thresholds import MATERIAL_SECONDS, ONE_SIZE, SEVERAL_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,8 @@ class Steps:
         tokens_per_step: output tokens by moment at which any left; above 1 with speculative decoding.
         drafted, accepted: guessed tokens, and those that were right, as the server counts them over all requests.
         chunks: (tokens, chunks with so many), ascending, where the server proved each chunk's tokens; else empty.
-        usual_size: share of these that have the commonest size, each answer's first and last chunk left out.
+        usual_size: share of these that have the commonest size, each answer's first and last chunk left out; None where
+            chunks do not leave one by one.
         first_chunk: output tokens in the first token event, which TPOT takes for one.
     """
 
@@ -46,10 +47,9 @@ class Steps:
         """
         if self.drafted:
             return True
-        if self.usual_size is None or self.tokens_per_step is None or self.tokens_per_chunk is None:
+        if self.usual_size is None or self.tokens_per_step is None:
             return False
-        alone = self.tokens_per_step <= self.tokens_per_chunk * (1 + UNCHANGED)
-        return alone and self.tokens_per_step >= SEVERAL_TOKENS and self.usual_size <= ONE_SIZE
+        return self.tokens_per_step >= SEVERAL_TOKENS and self.usual_size <= ONE_SIZE
 
     @property
     def yielded(self) -> float:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from phasegate.gate.diagnose.situation import Steps
+from phasegate.gate.diagnose.thresholds import UNCHANGED
 from phasegate.stats.first_event import first_event_of
 from phasegate.timeline import Channel, Timeline, TokenEvent
 from phasegate.wire.count_words import is_disproved
@@ -125,9 +126,14 @@ def steps_of(lines: Sequence[Timeline]) -> Steps | None:
         drafted=drafted,
         accepted=accepted if drafted is not None else None,
         chunks=tuple(sorted(chunk_sizes(lines).items())),
-        usual_size=_usual_size(lines),
+        usual_size=_usual_size(lines) if _one_by_one(paces) else None,
         first_chunk=first,
     )
+
+
+def _one_by_one(paces: Sequence[Pace]) -> bool:
+    """Whether each chunk left at a moment of its own, but for what a busy client saw together now and then."""
+    return sum(len(pace.moments) for pace in paces) >= (1 - UNCHANGED) * sum(pace.events for pace in paces)
 
 
 def _usual_size(lines: Sequence[Timeline]) -> float | None:
