@@ -33,11 +33,17 @@ def page_of(text: str) -> Page:
 
 def test_a_binary_page_is_one_short_clean_line() -> None:
     """The reader quotes what it cannot read, kilobytes of it."""
-    note = str(page_of(f"vllm:x \x00\x1b[31m {KEY} \ufffd\n" + "\x01\ufffd" * 4000 + "\n").note)
+    note = str(page_of("vllm:x \x00\x1b[31m \ufffd\n" + "\x01\ufffd" * 4000 + "\n").note)
+    assert note.endswith("/metrics is not a page in Prometheus' text format (it holds bytes that are no text)")
+
+
+def test_a_page_of_text_is_quoted_shortly_and_without_the_key() -> None:
+    """As much as tells what answered instead."""
+    note = str(page_of(f"vllm:x {KEY}" + "y" * 4000 + "\n").note)
     assert note.isprintable()
     assert len(note) < 250
     assert KEY not in note
-    assert "is not a page in Prometheus' text format" in note
+    assert "is not a page in Prometheus' text format (could not convert" in note
 
 
 def test_numbers_that_are_none_are_no_readings() -> None:

@@ -112,13 +112,22 @@ class MetricsDoor:
     def _samples(self, url: str, shown: str, hint: str) -> Samples:
         key = self._api_key if _same_door(url, self._own) else None
         try:
-            return samples_of(ask_text(url, api_key=key, seconds=SECONDS))
+            text = ask_text(url, api_key=key, seconds=SECONDS)
         except AskError as error:
             raise _ClosedError(f"{shown} gave {error}{hint}") from None
+        try:
+            return samples_of(text)
         except ValueError as error:
-            said = without_key(clean(str(error)), self._api_key)
+            said = (
+                "it holds bytes that are no text" if _is_binary(text) else clean(without_key(str(error), self._api_key))
+            )
             said = said if len(said) <= SHOWN else said[: SHOWN - 1] + "…"
             raise _ClosedError(f"{shown} is not a page in Prometheus' text format ({said})") from None
+
+
+def _is_binary(text: str) -> bool:
+    """Whether what was read as text is none: it holds control characters, or bytes that were no UTF-8."""
+    return any(mark == "\ufffd" or not (mark.isprintable() or mark.isspace()) for mark in text)
 
 
 class _ClosedError(Exception):
