@@ -10,6 +10,7 @@ from phasegate.gate.diagnose import Diagnosis, Proof, Situation, diagnose
 from phasegate.gate.diagnose.from_gate import sides_of_gate
 from phasegate.gate.diagnose.from_limits import machine_of
 from phasegate.gate.diagnose.from_runs import situation_of
+from phasegate.gate.diagnose.from_sessions import situation_of_sessions
 from phasegate.gate.verdict import Verdict
 from phasegate.report.diagnosis_lines import write_diagnosis
 
@@ -60,12 +61,12 @@ def explain_gated(gated: Gated | None, now: Situation) -> Diagnosis:
 def situation_of_run(state: PerfState) -> Situation | None:
     """What a run measured; None where it measured nothing."""
     if state.lab is None:
-        return None
+        return _situation_of_gate(state)
     load = state.load.load if state.load is not None else None
     runs = [run for run in state.lab.runs.values() if run.measured]
     levels = {**load.searched, **load.levels}.values() if load is not None else ()
     if not runs and not levels:
-        return None
+        return _situation_of_gate(state)
     return situation_of(
         runs,
         levels=levels,
@@ -73,6 +74,17 @@ def situation_of_run(state: PerfState) -> Situation | None:
         objectives=state.load_options.objectives,
         host=tuple(dict.fromkeys(_disturbances(state))),
     )
+
+
+def _situation_of_gate(state: PerfState) -> Situation | None:
+    """What the sessions of a run measured that did nothing but gate; a frozen reference is no workload of the server."""
+    gate = state.gate
+    if gate is None or gate.gated is None:
+        return None
+    found = situation_of_sessions(gate.gated.candidate)
+    own = tuple(ask for ask in found.asks if not state.policy.is_sentinel(ask.name))
+    calls = tuple(one for one in found.caches if not state.policy.is_sentinel(one.name))
+    return replace(found, asks=own, caches=calls) if own else None
 
 
 def _disturbances(state: PerfState) -> Iterator[str]:

@@ -101,7 +101,10 @@ def test_a_reference_measured_beside_it_needs_no_baseline(tmp_path: Path, quick:
         "decode_factor=2.5", "--perf-reference-config", SPEED, "--perf-blocks", "5", ci=True
     )
     assert slower.status == 1, slower.output
-    assert "levers for decode" in " ".join(slower.output.split())
+    said = " ".join(slower.output.split())
+    assert "levers for decode" in said
+    diagnosis = said.partition(" diagnosis -")[2]
+    assert "decode" in diagnosis, "a run that only gates is explained, too, by its blocks"
 
 
 def test_one_candidate_session_is_inconclusive(desk: Desk) -> None:
