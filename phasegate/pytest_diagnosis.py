@@ -77,7 +77,7 @@ def situation_of_run(state: PerfState) -> Situation | None:
 
 
 def _situation_of_gate(state: PerfState) -> Situation | None:
-    """What the sessions of a run measured that did nothing but gate; a frozen reference is no workload of the server."""
+    """What the sessions of a run measured that did nothing but gate, without those of a frozen reference."""
     gate = state.gate
     if gate is None or gate.gated is None:
         return None
