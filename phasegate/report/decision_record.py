@@ -146,10 +146,12 @@ def _phase(ask: Ask, diagnosis: Diagnosis) -> list[str]:
         diagnosis.phase or "", "**Both phases** bind"
     )
     parts = [format_percent(part, digits=0) for part in (share, 1 - share)]
-    said = f"{phase}: {parts[0]} of a request passes before the first token, {parts[1]} is decode."
     if ask.hidden_thinking:
-        said += f" {format_seconds(ask.hidden_thinking)} of unseen reasoning count as decode, though no token shows."
-    return [*lines, said]
+        unseen = format_seconds(ask.hidden_thinking)
+        said = f"{parts[0]} of a request is reading the prompt, {parts[1]} is decode, {unseen} of it unseen reasoning."
+    else:
+        said = f"{parts[0]} of a request passes before the first token, {parts[1]} is decode."
+    return [*lines, f"{phase}: {said}"]
 
 
 def _found(diagnosis: Diagnosis) -> list[str]:

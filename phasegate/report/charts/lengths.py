@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from phasegate.report.charts.plane import Plane, plane
 from phasegate.report.charts.scale import nice_ticks
@@ -25,7 +26,7 @@ def length_chart(table: WorkloadTable) -> Chart | None:
     metric = "ttft" if table.axis == "prompt" else "e2el"
     fit = next((one for one in table.fits if one.metric == metric), None)
     title = "TTFT over prompt length" if metric == "ttft" else "Total latency over output length"
-    return _chart(table, metric, title, _fit_words(fit, metric), fit)
+    return _chart(table, metric, title, _fit_words(fit, metric, _ttft(table)), fit)
 
 
 def per_token_chart(table: WorkloadTable) -> Chart | None:
@@ -36,15 +37,31 @@ def per_token_chart(table: WorkloadTable) -> Chart | None:
     return _chart(table, "tpot", f"TPOT over {table.axis} length", caption, None)
 
 
-def _fit_words(fit: Fit | None, metric: str) -> str:
+START_IS_TTFT = 0.15
+"""Part of TTFT by which the line of the totals may start beside it and still be said to start where TTFT ends."""
+
+
+def _ttft(table: WorkloadTable) -> float | None:
+    """The median of the cells' TTFT."""
+    values = [one.value for cell in table.cells if (one := cell.ttft) is not None and one.value is not None]
+    return median(values) if values else None
+
+
+def _fit_words(fit: Fit | None, metric: str, ttft: float | None) -> str:
     if fit is None:
         return ""
     if metric == "ttft":
         speed = f", {1 / fit.slope:,.0f} prompt tokens a second" if fit.slope > 0 else ""
         return f"Prefill adds {format_seconds(fit.slope)} for each prompt token{speed}; it starts at " \
                f"{format_seconds(fit.intercept)}."  # fmt: skip
-    return f"Each further token adds {format_seconds(fit.slope)} (TPOT); the line starts at " \
-           f"{format_seconds(fit.intercept)}, where TTFT ends."  # fmt: skip
+    start = format_seconds(fit.intercept)
+    if ttft is None:
+        where = ""
+    elif abs(fit.intercept - ttft) <= START_IS_TTFT * ttft:
+        where = ", where TTFT ends"
+    else:
+        where = f", and TTFT is {format_seconds(ttft)}"
+    return f"Each further token adds {format_seconds(fit.slope)} (TPOT); the line starts at {start}{where}."
 
 
 def _chart(table: WorkloadTable, metric: str, title: str, caption: str, fit: Fit | None) -> Chart | None:
