@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from phasegate.engines.base import EngineError
@@ -13,10 +12,11 @@ from phasegate.engines.identity import ServerIdentity
 from phasegate.engines.simulator.config import SimulatorConfig, SimulatorConfigError
 from phasegate.engines.simulator.process import SimulatorProcess, SimulatorProcessError
 from phasegate.engines.simulator.truth import Truth, read_log
+from phasegate.engines.started import StartedEngine
 from phasegate.words import COMMON_WORDS
 
 
-class SimulatorEngine:
+class SimulatorEngine(StartedEngine):
     """An engine whose true timing is known.
 
     Args:
@@ -25,13 +25,13 @@ class SimulatorEngine:
         log_path: where its process writes what it has to say, or None to drop it.
     """
 
-    can_restart = True
     words: Sequence[str] = COMMON_WORDS
     """Words that are one token each; for the simulator every word is."""
 
     def __init__(
         self, config: SimulatorConfig | None = None, *, api_key: str | None = None, log_path: Path | None = None
     ) -> None:
+        super().__init__()
         self.config = config or SimulatorConfig()
         self.log_path = log_path
         self._api_key = api_key
@@ -48,15 +48,6 @@ class SimulatorEngine:
             return cls(SimulatorConfig.from_words(text), api_key=api_key, log_path=log_path)
         except SimulatorConfigError as error:
             raise EngineError(str(error)) from None
-
-    def __enter__(self) -> SimulatorEngine:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     @property
     def address(self) -> str:
