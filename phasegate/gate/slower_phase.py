@@ -16,7 +16,7 @@ PROVEN = "REGRESSION"
 
 OWN_SHARE = 0.5
 """Part of TTFT's growth that must be left when the growth of a step of decode is taken off, for it to be prefill's own.
-The same as a diagnosis asks for (``diagnose.thresholds.READING_SHARE``), which stands above the gate."""
+A diagnosis asks for the same (``diagnose.thresholds.READING_SHARE``)."""
 
 
 class JudgedRow(Protocol):

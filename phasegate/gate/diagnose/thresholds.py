@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from phasegate.gate import slower_phase
+
 START_LIMIT = 0.45
 STREAM_LIMIT = 0.04
 """What counts as slow to start (TTFT) and slow to stream (TPOT) where nobody gave an objective: the limits of MLPerf
@@ -20,7 +22,7 @@ gate to say; here a change is only explained."""
 UNCHANGED = 0.05
 """A figure within a twentieth has not moved: half of what counts as a change, so that nothing is both."""
 
-READING_SHARE = 0.5
+READING_SHARE = slower_phase.OWN_SHARE
 """TTFT has one step of decode in it, that of the first token. Reading the prompt is called slower where at least half
 of TTFT's growth is left when the growth of such a step is taken off; else decode alone explains it."""
 
