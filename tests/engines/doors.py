@@ -48,6 +48,20 @@ def models(*names: str, owner: str = "somebody") -> Door:
 
 
 @contextmanager
+def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The root URL of a server on loopback whose requests the handler answers, each in a thread of its own."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
 def house(doors: Mapping[str, Door], *, server: str = "uvicorn") -> Iterator[House]:
     """A server with those doors; any other path answers 404. A POST opens the same doors as a GET."""
     knocks: list[Knock] = []
@@ -74,12 +88,5 @@ def house(doors: Mapping[str, Door], *, server: str = "uvicorn") -> Iterator[Hou
         def log_message(self, *_: Any) -> None:
             """Say nothing."""
 
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield House(f"http://127.0.0.1:{listening.server_port}", knocks)
-    finally:
-        listening.shutdown()
-        listening.server_close()
-        thread.join()
+    with listening(Handler) as root:
+        yield House(root, knocks)

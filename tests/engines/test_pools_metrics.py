@@ -5,10 +5,9 @@ from __future__ import annotations
 import http.client
 import itertools
 import statistics
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +19,7 @@ from phasegate.metric import inter_chunk_latencies
 from phasegate.opening import Opening, open_lab
 from phasegate.report.server_lines import server_lines, server_rows
 from phasegate.run import WorkloadRun
+from tests.engines.doors import listening
 from tests.engines.test_server_view import lab_on, small
 
 pytest.importorskip("prometheus_client")
@@ -88,15 +88,8 @@ def router(workers: Sequence[str]) -> Iterator[str]:
         def log_message(self, *_: Any) -> None:
             """Say nothing."""
 
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.server_port}/v1"
-    finally:
-        listening.shutdown()
-        listening.server_close()
-        thread.join()
+    with listening(Handler) as root:
+        yield f"{root}/v1"
 
 
 def test_workers_behind_a_router_are_counted_as_one_server() -> None:
