@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from phasegate.engines.metrics.names import ENGINES
 from phasegate.engines.metrics.page import MetricsDoor
 from phasegate.engines.metrics.readings import read_page, words_without_meaning
 from phasegate.stats.counters import Kind, counted_between
+from tests.engines.doors import listening
 
 pytest.importorskip("prometheus_client")
 
@@ -178,13 +178,8 @@ def serving(status: int, body: str) -> Iterator[tuple[str, list[str]]]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1", asked
-    finally:
-        server.shutdown()
-        server.server_close()
+    with listening(Handler) as root:
+        yield f"{root}/v1", asked
 
 
 def test_the_page_stands_at_the_servers_root() -> None:
