@@ -60,7 +60,7 @@ class Served:
     Attributes:
         received_at: when the request had been read completely.
         head: request head as it came.
-        body: parsed JSON body.
+        body: parsed JSON body; None where there was none.
         left: moment and bytes of each piece, taken just before it was handed to the socket.
     """
 
@@ -143,8 +143,9 @@ class Loopback:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One request; True when another may follow on this connection."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        length = next(int(ln.split(":")[1]) for ln in head.split("\r\n") if ln.lower().startswith("content-length"))
-        body = json.loads(await reader.readexactly(length))
+        lengths = (int(ln.split(":")[1]) for ln in head.split("\r\n") if ln.lower().startswith("content-length"))
+        raw = await reader.readexactly(next(lengths, 0))
+        body = json.loads(raw) if raw else None
         served = Served(monotonic(), head, body)
         self.log.append(served)
         answer = self.script(served) if callable(self.script) else self.script

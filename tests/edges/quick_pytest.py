@@ -1,4 +1,4 @@
-"""Real pytest runs, one process each, without paying for the same imports again and again.
+"""Real runs of pytest and of the phasegate command, one process each, without paying for imports again and again.
 
 A driver process imports the large libraries once and forks for every run, so that a run costs a fraction of a second
 instead of two. Nothing of the project and nothing of pytest's configuration is loaded before the fork: each run starts
@@ -56,18 +56,21 @@ class QuickPytest:
 
     def run(self, *arguments: str | Path, cwd: Path = ROOT, **environment: str) -> Done:
         """One run with these arguments."""
+        ours = ("-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+        return self._ordered("pytest", [*ours, *map(str, arguments)], cwd, environment)
+
+    def phasegate(self, *arguments: str | Path, cwd: Path = ROOT, **environment: str) -> Done:
+        """One run of the command with these arguments."""
+        return self._ordered("phasegate", [*map(str, arguments)], cwd, environment)
+
+    def _ordered(self, program: str, arguments: list[str], cwd: Path, environment: dict[str, str]) -> Done:
         stdin, stdout = self._driver.stdin, self._driver.stdout
         assert stdin is not None
         assert stdout is not None
         with tempfile.NamedTemporaryFile(suffix=".txt") as output:
             order = {
-                "arguments": [
-                    "-p",
-                    "no:cacheprovider",
-                    "-W",
-                    "ignore::pytest.PytestAssertRewriteWarning",
-                    *map(str, arguments),
-                ],
+                "program": program,
+                "arguments": arguments,
                 "cwd": str(cwd),
                 "environment": environment,
                 "output": output.name,
@@ -102,7 +105,10 @@ def _run(order: dict[str, object]) -> int:
         os.environ.pop(name, None)
     os.environ.update(dict(order["environment"]))  # type: ignore[call-overload]
     os.chdir(str(order["cwd"]))
-    return int(pytest.main(list(order["arguments"])))  # type: ignore[call-overload]
+    arguments: list[str] = list(order["arguments"])  # type: ignore[call-overload]
+    if order["program"] == "phasegate":
+        return int(importlib.import_module("phasegate.cli").main(arguments))
+    return int(pytest.main(arguments))
 
 
 if __name__ == "__main__":
