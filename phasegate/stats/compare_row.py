@@ -1,8 +1,8 @@
 """From the evidence of the comparisons to their rows: which rejections stand, the word, what would decide, the reason.
 
-A comparison regresses where its p survives the correction for the whole build and the worsening is at least half the
-tolerance and beyond the absolute floor; it improves by the mirror image. Otherwise it is within its tolerance only if
-a worsening of the tolerance would have been found.
+A comparison regresses where its p survives the correction for the whole build and the worsening is of the size from
+which it fails: half the tolerance where nothing else is said, and no less than the absolute floor. It improves by the
+mirror image. Otherwise it is within its tolerance only if a worsening of the tolerance would have been found.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from phasegate.stats.compare_evidence import Evidence, detectable, fraction, weigh
+from phasegate.stats.compare_evidence import Evidence, detectable, weigh
 from phasegate.stats.compare_noise import DEVIATION_FLOOR, NOTHING_SHOWN, Noise, Shown, error_df, with_unrest
 from phasegate.stats.compare_types import ComparedRow, CompareSettings, Decision, StoredComparison
 from phasegate.stats.compare_words import change, needed, percent, signed
-from phasegate.stats.multiplicity import benjamini_yekutieli, harmonic, holm
+from phasegate.stats.multiplicity import Correction, Tested
 from phasegate.stats.sentinel import Adjusted, host_shift
 from phasegate.stats.sequential import FUTILE, sequence_detectable
 
@@ -72,7 +72,7 @@ def weigh_one(
     moved = host_shift(
         np.log(np.asarray(one.baseline_sentinel, dtype=np.float64)),
         np.log(np.asarray(one.candidate_sentinel, dtype=np.float64)),
-        math.log1p(one.tolerance) / 2.0,
+        math.log1p(_fail_from(one)),
     )
     if k == 0 or m == 0:
         return Weighed(one, noise, None, host_moved=moved)
@@ -106,40 +106,39 @@ def judged_rows(weighed: Sequence[Weighed], settings: CompareSettings) -> tuple[
     rows: dict[int, ComparedRow] = {}
     for gated in (True, False):
         members = [index for index, one in enumerate(weighed) if one.comparison.gated is gated]
-        level = _level(len(members), gated, settings)
-        worse = _standing([_testable(weighed[index], settings, "p_worse") for index in members], gated, settings)
-        better = _standing([_testable(weighed[index], settings, "p_better") for index in members], gated, settings)
-        for index, falls_worse, falls_better in zip(members, worse, better, strict=True):
-            rows[index] = _Judge(weighed[index], settings, level).row(falls_worse, falls_better)
+        some = [weighed[index] for index in members]
+        corrected = Correction(settings.alpha, [one.comparison.weight for one in some] if gated else None)
+        worse, better = (corrected.tested(_p_values(some, name, settings)) for name in ("p_worse", "p_better"))
+        levels = corrected.levels(len(some))
+        for index, level, tested_worse, tested_better in zip(members, levels, worse, better, strict=True):
+            rows[index] = _Judge(weighed[index], settings, level).row(tested_worse, tested_better)
     return tuple(rows[index] for index in range(len(weighed)))
 
 
-def _level(count: int, gated: bool, settings: CompareSettings) -> float:
-    """The level of the first rejection, which each comparison can count on."""
-    if count == 0:
-        return settings.alpha
-    return settings.alpha / count if gated else settings.alpha / (count * harmonic(count))
+def _p_values(some: Sequence[Weighed], name: str, settings: CompareSettings) -> list[float]:
+    """Their p, or 1 where nothing may be concluded: it then takes part in the correction without ever falling."""
+    return [
+        1.0
+        if one.evidence is None or len(one.comparison.candidate) < settings.least_candidate
+        else float(getattr(one.evidence, name))
+        for one in some
+    ]
 
 
-def _standing(p_values: Sequence[float], gated: bool, settings: CompareSettings) -> list[bool]:
-    return (holm if gated else benjamini_yekutieli)(p_values, settings.alpha)
-
-
-def _testable(one: Weighed, settings: CompareSettings, name: str) -> float:
-    """Its p, or 1 where nothing may be concluded: it then takes part in the correction without ever falling."""
-    too_few = len(one.comparison.candidate) < settings.least_candidate
-    return 1.0 if one.evidence is None or too_few else float(getattr(one.evidence, name))
+def _fail_from(one: StoredComparison) -> float:
+    """From which worsening, a fraction, a proven one regresses; the absolute floor comes on top."""
+    return one.tolerance / 2.0 if one.fail_from is None else one.fail_from
 
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """Judges one comparison at the level that it can count on."""
+    """Judges one comparison; ``level`` is that which it can count on, whatever the others say."""
 
     weighed: Weighed
     settings: CompareSettings
     level: float
 
-    def row(self, falls_worse: bool, falls_better: bool) -> ComparedRow:
+    def row(self, worse: Tested, better: Tested) -> ComparedRow:
         evidence = self.weighed.evidence
         k, m = self.weighed.counts
         if evidence is None:
@@ -147,10 +146,10 @@ class _Judge:
         if k < 2 and m < 2 and not self.weighed.paired:
             return self._one_each(evidence)
         mde = self._mde(evidence)
-        decision, reason = self._decide(evidence, mde, falls_worse, falls_better)
+        decision, reason = self._decide(evidence, mde, worse, better)
         base = self._plain(evidence)
         row = replace(
-            base, decision=decision, p=evidence.p_worse, p_improved=evidence.p_better, mde=mde,
+            base, decision=decision, p=evidence.p_worse, p_improved=evidence.p_better, p_allowed=worse.allowed, mde=mde,
             df=error_df(k, m, self.weighed.noise, self.weighed.leverage), deviation=self.weighed.noise.deviation,
             warnings=self._warnings(evidence),
         )  # fmt: skip
@@ -159,8 +158,14 @@ class _Judge:
         asked = f"; {self._asked(sessions, more_baseline)}" if decision is Decision.UNDECIDED else ""
         return replace(
             row, sessions_needed=sessions, baseline_needed=more_baseline,
-            reason=f"{change(_known(base.ratio), base.low, base.high, self.settings.confidence)}; {reason}{asked}",
+            reason=f"{self._change(base)}; {reason}{asked}",
         )  # fmt: skip
+
+    def _change(self, row: ComparedRow) -> str:
+        one = self.weighed.comparison
+        # What only informs fails nothing, from no size on.
+        least = math.exp(math.log1p(self._fails_from) * (-1 if one.higher_is_better else 1)) if one.gated else None
+        return change(_known(row.ratio), row.low, row.high, self.settings.confidence, least)
 
     def _asked(self, sessions: int | None, more_baseline: int | None) -> str:
         if self.weighed.host_moved is not None:
@@ -184,7 +189,7 @@ class _Judge:
         k, m = self.weighed.counts
         return ComparedRow(
             one.name, Decision.UNDECIDED, evidence.d, ends[0], low, high, None, None, None, None, None,
-            k, m, None, None, "",
+            k, m, None, None, "", fails_from=self._fails_from,
         )  # fmt: skip
 
     def _empty(self, k: int, m: int) -> ComparedRow:
@@ -211,45 +216,56 @@ class _Judge:
             return sequence_detectable(k, m, planned, noise, self.level, power, leverage, self._material)
         return self._detectable(k, m)
 
-    def _decide(self, evidence: Evidence, mde: float, falls_worse: bool, falls_better: bool) -> tuple[Decision, str]:
+    def _decide(self, evidence: Evidence, mde: float, worse: Tested, better: Tested) -> tuple[Decision, str]:
         one, (k, m) = self.weighed.comparison, self.weighed.counts
         if self.weighed.host_moved is not None:
             moved = signed(math.exp(self.weighed.host_moved))
             return Decision.UNDECIDED, f"the frozen reference itself moved by {moved}, so the host changed"
         if m < self.settings.least_candidate:
             return Decision.UNDECIDED, f"{m} {self.weighed.unit} alone may be a bad one"
-        open_end = falls_worse or falls_better or mde > one.tolerance
+        open_end = worse.falls or better.falls or mde > one.tolerance
         if evidence.disagree and open_end and not self._all_large(evidence, evidence.d > 0.0):
             return Decision.UNDECIDED, f"its {self.weighed.unit}s contradict each other, {self._from_to(evidence)}"
-        if falls_worse and self._large(evidence.d):
-            noise = f"p = {evidence.p_worse:.2g} of {self.level:.2g} allowed"
+        noise = f"p = {evidence.p_worse:.2g} of {worse.allowed:.2g} allowed"
+        if worse.falls and self._large(evidence.d):
             return Decision.REGRESSED, f"worse than noise explains ({noise}){self._assumption()}"
-        if falls_better and self._large(-evidence.d):
+        if better.falls and self._large(-evidence.d):
             return Decision.IMPROVED, f"better than noise explains (p = {evidence.p_better:.2g}){self._assumption()}"
         if k < 2:  # blocks of fewer than two have ended above
             return Decision.UNDECIDED, f"a baseline of one session shows no variance{self._assumption()}"
         if self._far_off_decides(evidence):
             return Decision.UNDECIDED, f"it rests on single ones of {m} {self.weighed.unit}s, which stand far off"
         tolerance = f"the tolerance of {percent(one.tolerance)}"
+        small = f"worse than noise explains ({noise}), but too little to fail; " if worse.falls and one.gated else ""
         if mde <= one.tolerance:
-            return Decision.WITHIN, f"a worsening of {percent(mde)} would have been found, within {tolerance}"
-        return Decision.UNDECIDED, f"only a worsening of {percent(mde)} would have been found, above {tolerance}"
+            return Decision.WITHIN, f"{small}a worsening of {percent(mde)} would have been found, within {tolerance}"
+        return Decision.UNDECIDED, f"{small}only a worsening of {percent(mde)} would have been found, above {tolerance}"
 
     @property
     def _material(self) -> float:
-        """The least log ratio that counts as a change, whatever its p; the absolute floor comes on top."""
-        return math.log1p(self.weighed.comparison.tolerance) / 2.0
+        """The least log ratio that a worsening of the detectable size has to measure.
 
-    def _large(self, worse_by: float) -> bool:
-        """Whether a change is at least half the tolerance and beyond the absolute floor."""
+        What fails is a matter of policy, what would have been proven is one of the sessions: a limit above half the
+        tolerance lets proven worsenings pass, and asks for no more sessions.
+        """
+        one = self.weighed.comparison
+        return math.log1p(min(_fail_from(one), one.tolerance / 2.0))
+
+    @property
+    def _fails_from(self) -> float:
+        """From which worsening, a fraction, a proven one regresses: no less than the absolute floor."""
         one = self.weighed.comparison
         before = math.exp(float(np.mean(np.log(one.baseline))))
-        return worse_by >= self._material and before * abs(fraction(worse_by)) >= one.floor
+        return max(_fail_from(one), one.floor / before)
+
+    def _large(self, worse_by: float) -> bool:
+        """Whether a change is of the size from which it counts."""
+        return worse_by >= math.log1p(self._fails_from)
 
     def _all_large(self, evidence: Evidence, worse: bool) -> bool:
         """Whether every candidate session by itself lies beyond the whole tolerance, in the verdict's direction."""
         by = evidence.least if worse else -evidence.most
-        return by >= 2.0 * self._material and self._large(by)
+        return by >= math.log1p(self.weighed.comparison.tolerance) and self._large(by)
 
     def _from_to(self, evidence: Evidence) -> str:
         """``+2.8 % and +18.6 %``: the sessions that lie farthest apart."""
@@ -285,7 +301,7 @@ class _Judge:
     def _far_matters(self) -> bool:
         """Whether some candidate session lies off the others by as much as would count as a change."""
         logs = np.log(np.asarray(self.weighed.comparison.candidate, dtype=np.float64))
-        return bool(np.max(np.abs(logs - np.median(logs))) >= math.log1p(self.weighed.comparison.tolerance) / 2.0)
+        return bool(np.max(np.abs(logs - np.median(logs))) >= math.log1p(_fail_from(self.weighed.comparison)))
 
     def _needs(self, mde: float) -> tuple[int | None, int | None]:
         """(candidate sessions, baseline sessions) that would decide; see `ComparedRow`."""

@@ -25,12 +25,14 @@ class StoredComparison:
         name: for sentences and to find the row again.
         group: comparisons of one group lend each other their variance; the metric's name.
         baseline, candidate: one positive value per session (such as its median), in time order, in the metric's unit.
-        tolerance: worsening that is accepted, as a fraction.
+        tolerance: smallest worsening that must be found, as a fraction.
         floor: worsening in the metric's unit below which nothing is a regression; 0 for none.
         higher_is_better: whether larger values are better.
         gated: whether it shares the build's chance of a false alarm; the others only inform.
         baseline_sentinel, candidate_sentinel: the frozen reference's values in the same sessions, positive; empty
             where there is none. Of another number than the sessions, they only show whether the host changed.
+        fail_from: from which size, a fraction, a proven worsening is a regression; None for half the tolerance.
+        weight: share of the build's chance of a false alarm in those of the other gated comparisons.
     """
 
     name: str
@@ -43,6 +45,8 @@ class StoredComparison:
     gated: bool = True
     baseline_sentinel: Sequence[float] = ()
     candidate_sentinel: Sequence[float] = ()
+    fail_from: float | None = None
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,10 @@ class ComparedRow:
             interval also where nothing is known of the variance.
         p: one-sided p-value of "worse" before any correction; None where nothing can be tested.
         p_improved: the same of "better".
+        p_allowed: the largest p with which "worse" counts as proven: the limit that the correction for the whole build
+            came to for this comparison; None with ``p``.
+        fails_from: from which worsening, a fraction, it regresses where it is proven, the absolute floor included;
+            None where a side has no session.
         mde: smallest worsening that would have been found, as a fraction; inf where none would, None where nothing
             can be tested.
         df: degrees of freedom; None with ``mde``.
@@ -110,6 +118,8 @@ class ComparedRow:
     baseline_needed: int | None
     reason: str
     warnings: tuple[str, ...] = ()
+    p_allowed: float | None = None
+    fails_from: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

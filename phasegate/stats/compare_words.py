@@ -7,9 +7,16 @@ import math
 from phasegate.units import format_percent
 
 
-def change(ratio: float, low: float | None, high: float | None, confidence: float) -> str:
-    """How far the candidate moved, such as ``+3.1 %, 95 % interval +1.0 % to +5.2 %``."""
+def change(
+    ratio: float, low: float | None, high: float | None, confidence: float, fails_from: float | None = None
+) -> str:
+    """How far the candidate moved, such as ``+3.1 %, fails from 2.5 %, 95 % interval +1.0 % to +5.2 %``.
+
+    ``fails_from`` is a ratio like the others; None leaves it out.
+    """
     moved = signed(ratio)
+    if fails_from is not None:
+        moved += f", fails from {signed(fails_from).removeprefix('+')}"
     if low is None or high is None:
         return moved
     return f"{moved}, {100 * confidence:g} % interval {signed(low)} to {signed(high)}"

@@ -49,7 +49,7 @@ class PairedComparison:
     """One metric of one workload on two servers, block by block.
 
     Attributes:
-        name, group, tolerance, floor, higher_is_better, gated: as of a `StoredComparison`.
+        name, group, tolerance, floor, higher_is_better, gated, fail_from, weight: as of a `StoredComparison`.
         reference, candidate: one positive value per block, such as the median over the block's requests; of one length.
         orders: ``ABBA`` or ``BAAB`` for each block; empty where unknown, and then no order effect can be told.
     """
@@ -63,6 +63,8 @@ class PairedComparison:
     higher_is_better: bool = False
     gated: bool = True
     orders: Sequence[str] = ()
+    fail_from: float | None = None
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +160,9 @@ def _noise(variance: float, df: float, prior: Prior, correlation: float) -> Nois
 
 def _weigh_one(one: PairedComparison, differences: Logs, noise: Noise, settings: CompareSettings) -> Weighed:
     plain = StoredComparison(
-        one.name, one.group, one.reference, one.candidate, one.tolerance, one.floor, one.higher_is_better, one.gated
-    )
+        one.name, one.group, one.reference, one.candidate, one.tolerance, one.floor, one.higher_is_better, one.gated,
+        fail_from=one.fail_from, weight=one.weight,
+    )  # fmt: skip
     if differences.size == 0:
         return Weighed(plain, noise, None, paired=True)
     evidence = weigh(np.array([]), differences, noise, leverage=0.0, confidence=settings.confidence)

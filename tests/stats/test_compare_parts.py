@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from phasegate.stats.autocorrelation import (
     variance_factor,
 )
 from phasegate.stats.moderated import NOTHING_KNOWN, fit_prior, inverse_trigamma, moderate
-from phasegate.stats.multiplicity import benjamini_yekutieli, holm
+from phasegate.stats.multiplicity import Correction, benjamini_yekutieli, holm
 from phasegate.stats.power import critical_t, detectable_shift, upper_tail
 from phasegate.stats.session_level import session_level
 from phasegate.stats.winsor import winsorised
@@ -78,16 +79,39 @@ def test_one_or_two_comparisons_lend_each_other_nothing() -> None:
 
 
 def test_holm_steps_down() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005], 0.05) == [True, False, False, True]
-    assert holm([], 0.05) == []
-    assert holm([0.04], 0.05) == [True]
+    assert falling([0.01, 0.04, 0.03, 0.005], holm) == [True, False, False, True]
+    assert holm([0.01, 0.04, 0.03, 0.005], 0.05) == pytest.approx([0.05 / 3, 0.025, 0.025, 0.0125])
+    assert falling([], holm) == []
+    assert falling([0.04], holm) == [True]
+
+
+def test_weighted_steps_divide_alpha_by_weight_among_what_still_stands() -> None:
+    """0.05 of weights 1, 1 and 0.1: 1/2.1 for the first, then 0.1/1.1 for the light one, then all for the last."""
+    assert holm([0.02, 0.9, 0.002], 0.05, [1.0, 1.0, 0.1]) == pytest.approx([0.05 / 2.1, 0.05, 0.005 / 1.1])
+    assert holm([0.9, 0.9, 0.004], 0.05, [1.0, 1.0, 0.1]) == pytest.approx([0.05 / 2.1, 0.05 / 2.1, 0.005 / 2.1])
+    # All but the light one fallen, it has the whole of alpha.
+    assert holm([0.001, 0.001, 0.04], 0.05, [1.0, 1.0, 0.1])[2] == pytest.approx(0.05)
+
+
+def test_weights_hold_the_chance_of_a_false_alarm() -> None:
+    """Uniform p of unchanged comparisons, ten of weight 1 and ten of weight 0.1: any rejection in at most alpha."""
+    rng = np.random.default_rng(1)
+    weights = [1.0] * 10 + [0.1] * 10
+    draws = rng.uniform(size=(4000, 20))
+    alarms = sum(any(one.falls for one in Correction(0.05, weights).tested(row.tolist())) for row in draws)
+    assert alarms / 4000 < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 4000)
+    assert alarms > 0
+
+
+def falling(p_values: list[float], rule: Callable[[list[float], float], list[float]]) -> list[bool]:
+    return [p <= allowed for p, allowed in zip(p_values, rule(p_values, 0.05), strict=True)]
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12))
 def test_advisory_rejections_agree_with_another_implementation(p_values: list[float]) -> None:
     adjusted = stats.false_discovery_control(p_values, method="by")
     if min(abs(adjusted - 0.05)) > 1e-9:
-        assert benjamini_yekutieli(p_values, 0.05) == (adjusted <= 0.05).tolist()
+        assert falling(p_values, benjamini_yekutieli) == (adjusted <= 0.05).tolist()
 
 
 @pytest.mark.parametrize("df", [1.0, 2.5, 7.0, 40.0])

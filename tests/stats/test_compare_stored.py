@@ -283,3 +283,66 @@ def test_one_bad_session_of_three_is_still_recognised_by_the_other_two() -> None
     assert row.decision is Decision.REGRESSED
     assert row.high is not None
     assert row.high < 1.2
+
+
+def test_the_limit_that_is_named_is_the_one_that_was_applied() -> None:
+    """C049: the second step of the correction allows twice as much as the first, and the sentence says so."""
+    base = scaled(STEADY, 1.0)
+    surely = comparison(base, scaled(STEADY, 1.4), name="a", group="a")
+    base_of_b = [20.0 + 0.9 * math.sin(5.0 * index) for index in range(10)]
+    for factor in np.linspace(1.03, 1.10, 71):
+        barely = comparison(base_of_b, scaled(base_of_b[:6], float(factor)), name="b", group="b")
+        row = compare_stored([surely, barely]).row("b")
+        assert row.p is not None
+        assert row.p_allowed == pytest.approx(0.01)
+        if 0.005 < row.p <= 0.01:
+            break
+    else:
+        raise AssertionError("no factor gave a p between the two steps")
+    assert row.decision is Decision.REGRESSED
+    assert f"p = {row.p:.2g} of 0.01 allowed" in row.reason
+    alone = compare_stored([replace(surely, candidate=STEADY), barely]).row("b")
+    assert alone.p_allowed == pytest.approx(0.005)
+    assert alone.decision is not Decision.REGRESSED
+
+
+@pytest.mark.parametrize("factor", [1.02, 1.028, 1.042, 1.047])
+def test_a_proven_worsening_fails_from_the_size_that_is_set(factor: float) -> None:
+    """Half the tolerance where nothing is set; the sentence names the size either way."""
+    steady = [20.0 * (1 + 0.001 * math.sin(5.0 * index)) for index in range(10)]
+    one = comparison(steady, scaled(steady[:6], factor))
+    for fail_from, limit in ((None, 0.025), (0.01, 0.01), (0.04, 0.04), (0.05, 0.05), (0.0, 0.0)):
+        row = compare_stored([replace(one, fail_from=fail_from)]).rows[0]
+        fails = factor - 1 >= limit - 1e-9
+        assert row.decision is (Decision.REGRESSED if fails else Decision.WITHIN), (fail_from, row.reason)
+        assert row.fails_from == limit
+        assert f"{100 * (factor - 1):+.1f} %, fails from {100 * limit:.1f} %, 95 % interval" in row.reason
+        assert ("worse than noise explains" in row.reason) == (row.p is not None and row.p <= 0.01)
+        assert ("but too little to fail" in row.reason) == (not fails)
+
+
+def test_the_floor_raises_the_size_from_which_a_worsening_fails() -> None:
+    row = judge(STEADY, scaled(STEADY, 1.4), floor=9.0)
+    assert row.fails_from == pytest.approx(0.45, rel=0.01)
+    assert "+40.0 %, fails from 4" in row.reason
+
+
+def test_a_throughput_fails_from_a_fall() -> None:
+    row = compare_stored([comparison(STEADY, scaled(STEADY, 0.7), higher_is_better=True, tolerance=0.10)]).rows[0]
+    assert row.fails_from == 0.05
+    assert "-30.0 %, fails from -4.8 %, 95 % interval" in row.reason
+
+
+def test_what_only_informs_names_no_size_from_which_it_fails() -> None:
+    row = compare_stored([comparison(STEADY, scaled(STEADY, 1.4), gated=False)]).rows[0]
+    assert "fails from" not in row.reason
+
+
+def test_a_light_comparison_leaves_the_others_their_power() -> None:
+    """Ten more comparisons of a tenth of the weight cost what one more costs."""
+    tens = [comparison(STEADY, STEADY, name=str(index)) for index in range(10)]
+    light = [comparison(STEADY, STEADY, name=f"light {index}") for index in range(10)]
+    alone = compare_stored(tens).row("0").p_allowed
+    beside = compare_stored([*tens, *(replace(one, weight=0.1) for one in light)]).row("0").p_allowed
+    equal = compare_stored([*tens, *light]).row("0").p_allowed
+    assert [alone, beside, equal] == pytest.approx([0.001, 0.01 / 11, 0.0005])
