@@ -74,7 +74,7 @@ planted: $(STAMP)
 # `python -m pip` rather than `bin/pip`: scripts with a space in their interpreter's path do not start.
 $(STAMP): pyproject.toml
 	test -x "$(BIN)/python" || $(PYTHON) -m venv "$(VENV)"
-	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check --editable ".[local,metrics,plots,dev]"
+	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check --editable ".[local,plots,dev]"
 	touch "$(STAMP)"
 
 clean:

@@ -31,6 +31,8 @@ def run(args: argparse.Namespace) -> int:
     """Do it and return pytest's exit status; 2 for a setting that cannot be used."""
     try:
         settings = read_settings(os.environ)
+        for note in settings.notes:
+            print(f"phasegate ci: {note}", file=sys.stderr)
         return _update(settings) if args.action == "update" else _gate(settings)
     except PipelineError as error:
         print(f"phasegate ci: {error}", file=sys.stderr)

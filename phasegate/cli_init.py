@@ -15,7 +15,6 @@ WHAT = {
     "perf_tests": "claims about the server, one file per claim",
     "fixtures": "what is asked of it (workloads, load) and what decides (policy.yaml)",
     "baselines": "what it could do when it was last accepted",
-    "conftest.py": "turns the plugin on",
     ".github": "a workflow that gates pull requests",
 }
 """Top of a path -> what a reader finds there."""
@@ -24,17 +23,23 @@ WHAT = {
 def add_parser(subparsers: Any) -> None:
     """The words of the command line."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        "init", help="write perf_tests/, fixtures/, baselines/, conftest.py and a workflow into a repository"
+        "init", help="write perf_tests/, fixtures/, baselines/ and a workflow into a repository"
     )
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(), help="the repository; default: this folder")
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        default=Path(),
+        help="the repository, made where it is missing; default: this folder",
+    )
     parser.add_argument("--no-workflow", action="store_true", help="leave .github alone")
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the kit; exit status 0, or 2 with one line where that cannot be."""
     folder: Path = args.folder
-    if not folder.is_dir():
-        return _refuse(f"{folder}: no such folder; make it first")
+    if folder.exists() and not folder.is_dir():
+        return _refuse(f"{folder}: is a file; name the folder of a repository")
     try:
         written = write_kit(kit(workflow=not args.no_workflow), folder)
     except (KitError, InTheWayError) as error:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 OPTIONS: dict[str, str] = {
-    "PERF_ENDPOINT": "--perf-base-url",
-    "PERF_REFERENCE_ENDPOINT": "--perf-reference-url",
+    "PERF_BASE_URL": "--perf-base-url",
+    "PERF_REFERENCE_URL": "--perf-reference-url",
     "PERF_MODEL": "--perf-model",
     "PERF_ENGINE": "--perf-engine",
     "PERF_HARDWARE": "--perf-hardware",
@@ -24,6 +24,9 @@ OPTIONS: dict[str, str] = {
     "PERF_BUDGET": "--perf-budget",
 }
 """Environment variable -> the pytest option it stands for."""
+
+FORMER = {"PERF_ENDPOINT": "PERF_BASE_URL", "PERF_REFERENCE_ENDPOINT": "PERF_REFERENCE_URL"}
+"""Former name of a variable -> its name; `--perf-endpoint` is the API's dialect, so a URL is not called one."""
 
 SUITE, ARGS, OUT = "PERF_SUITE", "PERF_ARGS", "PERF_OUT"
 
@@ -41,21 +44,25 @@ class Settings:
         options: pytest options, in order.
         out: folder of results.
         baselines: folder of stored sessions.
+        notes: lines for whoever wrote the pipeline.
     """
 
     suite: str
     options: tuple[str, ...]
     out: Path
     baselines: Path
+    notes: tuple[str, ...] = ()
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
     """The settings of this environment.
 
     Raises:
-        PipelineError: ``PERF_ARGS`` has an open quote, or the results would lie in the suite.
+        PipelineError: ``PERF_ARGS`` has an open quote, the results would lie in the suite, or a variable is given under
+            its former name, too, and says something else.
     """
     given = {name: environment.get(name, "").strip() for name in (*OPTIONS, SUITE, ARGS, OUT)}
+    notes = _former(given, environment)
     options = [f"{option}={given[name]}" for name, option in OPTIONS.items() if given[name]]
     try:
         options += shlex.split(given[ARGS])
@@ -64,4 +71,18 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     suite, out = given[SUITE] or "perf_tests", Path(given[OUT] or "perf-results")
     if Path(suite).resolve() == out.resolve():
         raise PipelineError(f"{OUT} is {str(out)!r}, the suite itself; name another folder for results")
-    return Settings(suite, tuple(options), out, Path(given["PERF_BASELINES"] or "baselines"))
+    return Settings(suite, tuple(options), out, Path(given["PERF_BASELINES"] or "baselines"), notes)
+
+
+def _former(given: dict[str, str], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Take over what is given under a former name; one line for each."""
+    notes = []
+    for former, name in FORMER.items():
+        value = environment.get(former, "").strip()
+        if not value:
+            continue
+        if given[name] not in ("", value):
+            raise PipelineError(f"{former} and {name} mean the same and name different servers; give {name} alone")
+        given[name] = value
+        notes.append(f"{former} is now called {name}; the old name still works")
+    return tuple(notes)

@@ -50,26 +50,18 @@ def check_path(path: Path, source: str) -> None:
         source: the option, for the message.
 
     Raises:
-        ReportPathError: the suffix is unknown, the folder is missing or not writable, or jinja2 is missing for HTML.
+        ReportPathError: the suffix is unknown, the folder cannot be made or written to.
     """
     if path.suffix.lower() not in FORMATS:
         raise ReportPathError(f"{source} {path}: the suffix says the format; use one of {', '.join(FORMATS)}")
     if path.is_dir():
         raise ReportPathError(f"{source} {path}: is a folder; name a file in it")
-    folder = path.parent
+    # A folder that is missing is made when the report is written; the first one that exists has to allow that.
+    folder = next(one for one in path.absolute().parents if one.exists())
     if not folder.is_dir():
-        raise ReportPathError(f"{source} {path}: the folder {folder} does not exist; make it first")
+        raise ReportPathError(f"{source} {path}: {folder} is a file; name a file in a folder")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ReportPathError(f"{source} {path}: the folder {folder} cannot be written to")
-    if path.suffix.lower() == ".html":
-        _check_html(f"{source} {path}")
-
-
-def _check_html(what: str) -> None:
-    from importlib.util import find_spec
-
-    if find_spec("jinja2") is None:
-        raise ReportPathError(f"{what}: HTML needs jinja2: pip install 'phasegate[report]' (.md, .json, .csv do not)")
 
 
 def write_report(document: Document, path: Path) -> None:
@@ -85,12 +77,13 @@ def write_report(document: Document, path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all, beside its place and then renamed.
+    """Write a file whole or not at all, beside its place and then renamed; its folder is made where it is missing.
 
     Raises:
         ReportPathError: the disk refused.
     """
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text)
     except OSError as error:
         raise ReportPathError(f"{path}: cannot be written: {error.strerror or error}") from None

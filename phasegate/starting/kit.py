@@ -66,7 +66,7 @@ def _taken(source: Path) -> Iterator[KitFile]:
 
 
 def _own(*, workflow: bool) -> Iterator[KitFile]:
-    places = {"conftest.py.txt": "conftest.py", "baselines.md": "baselines/README.md"}
+    places = {"baselines.md": "baselines/README.md"}
     if workflow:
         places["perf-gate.yml"] = WORKFLOW
     for name, place in places.items():

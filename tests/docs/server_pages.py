@@ -21,15 +21,11 @@ INTRODUCTION = """\
 
 Beside the client's clock stands the server's: its `/metrics` page is read before and after every workload, never while
 one is measured, and the times that come with an answer are kept. Both are in the section *the server's own clock* of
-the summary, and in a session's `observed` facts. Reading the page needs the package `prometheus-client`:
+the summary, and in a session's `observed` facts.
 
-```sh
-pip install 'phasegate[metrics]'
-```
-
-Where the package or the page is missing, nothing is guessed: the numbers stay silent and one note says why. A counter
-that fell in between was reset; it is named and not used. A server that counted another number of requests than were
-sent had other users, and its means are not put beside ours.
+Where the page is missing, nothing is guessed: the numbers stay silent and one note says why. A counter that fell in
+between was reset; it is named and not used. A server that counted another number of requests than were sent had other
+users, and its means are not put beside ours.
 
 ## Columns of the summary
 

@@ -76,11 +76,12 @@ def test_a_server_that_is_not_there_is_reported(quick: QuickPytest, small: Path,
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("r.pdf", "the suffix says the format"), ("gone/r.md", "does not exist; make it first")]
+    ("name", "said"), [("r.pdf", "the suffix says the format"), ("file/r.md", "is a file; name a file in a folder")]
 )
 def test_a_report_that_could_not_be_written_ends_the_run_before_anything_is_measured(
     quick: QuickPytest, small: Path, tmp_path: Path, name: str, said: str
 ) -> None:
+    (tmp_path / "file").touch()
     done = measured(quick, small, "--perf-report", tmp_path / name)
     assert done.status == 4, done.output
     lines = [line for line in done.output.splitlines() if line.strip()]

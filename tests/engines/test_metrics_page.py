@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -218,13 +217,3 @@ def test_an_unknown_engine_is_not_asked() -> None:
     with serving(200, vllm_page(1, 0.1, 0.1)) as (url, asked):
         page = MetricsDoor(url, "unknown").read()
     assert (page.readings, page.note, asked) == ({}, None, [])
-
-
-def test_without_the_package_the_note_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is an optional extra."""
-    monkeypatch.setattr("phasegate.engines.metrics.page.find_spec", lambda name: None if "prom" in name else find_spec)
-    with serving(200, vllm_page(1, 0.1, 0.1)) as (url, asked):
-        page = MetricsDoor(url, "vllm").read()
-    assert page.note is not None
-    assert "pip install 'phasegate[metrics]'" in page.note
-    assert asked == []

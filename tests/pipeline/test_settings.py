@@ -38,3 +38,19 @@ def test_an_open_quote_is_said_in_one_line(capsys: pytest.CaptureFixture[str], m
 def test_results_may_not_lie_in_the_suite(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="the suite itself"):
         read_settings({"PERF_OUT": str(tmp_path), "PERF_SUITE": str(tmp_path)})
+
+
+def test_former_names_still_work_and_say_what_they_are_called_now() -> None:
+    """A URL was called an endpoint, and `--perf-endpoint` is the API's dialect (A18)."""
+    settings = read_settings({"PERF_ENDPOINT": "http://a:1/v1", "PERF_REFERENCE_ENDPOINT": "http://b:1/v1"})
+    assert settings.options == ("--perf-base-url=http://a:1/v1", "--perf-reference-url=http://b:1/v1")
+    assert [note.split()[0] for note in settings.notes] == ["PERF_ENDPOINT", "PERF_REFERENCE_ENDPOINT"]
+    assert "PERF_BASE_URL" in settings.notes[0]
+
+
+def test_a_name_and_its_former_one_may_not_contradict_each_other() -> None:
+    same = read_settings({"PERF_ENDPOINT": "http://a:1/v1", "PERF_BASE_URL": "http://a:1/v1"})
+    assert same.options == ("--perf-base-url=http://a:1/v1",)
+    with pytest.raises(PipelineError, match="give PERF_BASE_URL alone") as caught:
+        read_settings({"PERF_ENDPOINT": "http://u:pass-word@a:1/v1", "PERF_BASE_URL": "http://b:1/v1"})
+    assert "pass-word" not in str(caught.value)

@@ -19,7 +19,7 @@ import pytest
 
 from phasegate.cli import main
 from phasegate.pipeline.tell import MARK
-from tests.pipeline.workflows import GATE, UPDATE, run_step, step
+from tests.pipeline.workflows import ACTION, GATE, STARTER, UPDATE, run_step, step
 
 WORKLOAD = "input_tokens: 96\noutput_tokens: 8\nrequests: 3\nwarmups: 0\n"
 
@@ -149,9 +149,48 @@ def test_no_baseline_ends_with_14_and_says_how_to_record_one(tmp_path: Path, ci:
 
 
 def test_a_server_that_is_not_there_ends_with_15_and_a_summary(accepted: Repository) -> None:
-    job = accepted.job(GATE, "Gate", endpoint="http://127.0.0.1:9/v1", args="")
+    job = accepted.job(GATE, "Gate", base_url="http://127.0.0.1:9/v1", args="")
     assert job.status == 15, job.log
     assert job.summary.startswith("#")
+
+
+def test_a_former_input_still_names_the_server(accepted: Repository) -> None:
+    job = accepted.job(GATE, "Gate", endpoint="http://127.0.0.1:9/v1", args="")
+    assert job.status == 15, job.log
+    assert "127.0.0.1:9" in job.log
+
+
+@pytest.mark.parametrize("workflow", [STARTER, GATE], ids=["starter", "reusable"])
+def test_the_install_step_installs_what_it_is_told(tmp_path: Path, workflow: Path) -> None:
+    """Nothing is on PyPI yet, so a name alone would install nothing; `python` here only writes down its arguments."""
+    tool = tmp_path / "bin" / "python"
+    tool.parent.mkdir()
+    tool.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/arguments\n', encoding="utf-8")
+    tool.chmod(0o755)
+    what = "ci/phasegate-0.1.0-py3-none-any.whl[local]"
+    environment = {"PATH": f"{tool.parent}:/usr/bin:/bin", "PHASEGATE": what}
+    done = run_step(step(workflow, "Install"), {"inputs.phasegate": what}, environment, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "arguments").read_text().split() == ["-m", "pip", "install", what]
+
+
+def test_a_starter_that_does_not_know_what_to_install_says_so(tmp_path: Path) -> None:
+    done = run_step(step(STARTER, "Install"), {}, {"PATH": "/usr/bin:/bin", "PHASEGATE": ""}, tmp_path)
+    assert done.returncode == 2
+    assert "set PHASEGATE" in done.stdout
+
+
+def test_the_action_installs_its_own_commit_where_nothing_else_is_named(tmp_path: Path) -> None:
+    tool = tmp_path / "bin" / "python"
+    tool.parent.mkdir()
+    tool.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/arguments\n', encoding="utf-8")
+    tool.chmod(0o755)
+    place = Path(ACTION).parent
+    environment = {"PATH": f"{tool.parent}:/usr/bin:/bin", "GITHUB_ACTION_PATH": str(place)}
+    done = run_step(step(ACTION, "Install"), {}, environment, tmp_path)
+    assert done.returncode == 0, done.stderr
+    path = Path((tmp_path / "arguments").read_text().split()[-1].removesuffix("[local]"))
+    assert (path.resolve() / "pyproject.toml").is_file()
 
 
 def test_a_wrong_option_ends_with_4_and_the_summary_says_so(accepted: Repository) -> None:

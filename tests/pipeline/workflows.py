@@ -55,7 +55,13 @@ def load(path: Path) -> dict[Any, Any]:
 def filled(env: Mapping[str, str], values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """An environment with its ``${{ expressions }}`` replaced by values; unknown ones become empty, as on GitHub."""
     for name, text in env.items():
-        yield name, re.sub(r"\$\{\{\s*(.*?)\s*\}\}", lambda match: values.get(match[1], ""), str(text))
+        yield name, re.sub(r"\$\{\{\s*(.*?)\s*\}\}", lambda match: _first(match[1], values), str(text))
+
+
+def _first(expression: str, values: Mapping[str, str]) -> str:
+    """The first of the alternatives (``a || b``) that is not empty."""
+    found = (values.get(name.strip(), "") for name in expression.split("||"))
+    return next((value for value in found if value), "")
 
 
 def run_step(

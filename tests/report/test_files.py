@@ -18,11 +18,12 @@ from tests.report.documents import document
     [
         ("r.pdf", "the suffix says the format; use one of .html, .md, .json, .csv"),
         ("r", "the suffix says the format"),
-        ("gone/r.html", "does not exist; make it first"),
+        ("file/r.html", "is a file; name a file in a folder"),
         (".", "the suffix says the format"),
     ],
 )
 def test_a_report_that_could_not_be_written_is_refused_in_one_line(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "file").touch()
     with pytest.raises(ReportPathError) as caught:
         check_path(tmp_path / name, "--perf-report")
     assert said in str(caught.value)
@@ -43,11 +44,19 @@ def test_a_folder_without_leave_to_write_is_refused(tmp_path: Path, monkeypatch:
         check_path(tmp_path / "r.md", "-o")
 
 
-def test_html_without_its_extra_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(ReportPathError, match=r"phasegate\[report\]"):
-        check_path(tmp_path / "r.html", "-o")
-    check_path(tmp_path / "r.md", "-o")
+def test_a_missing_folder_is_made_when_the_report_is_written(tmp_path: Path) -> None:
+    """Found in the first hour of use (A17); the check itself makes nothing."""
+    path = tmp_path / "out" / "today" / "r.json"
+    check_path(path, "-o")
+    assert not path.parent.exists()
+    write_report(document(), path)
+    assert path.is_file()
+
+
+def test_a_missing_folder_that_may_not_be_made_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(ReportPathError, match="cannot be written to"):
+        check_path(tmp_path / "out" / "r.md", "-o")
 
 
 @pytest.mark.parametrize("suffix", sorted(files.FORMATS))

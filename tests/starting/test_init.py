@@ -21,7 +21,7 @@ def test_an_empty_folder_gets_the_suite_this_project_tests_itself(tmp_path: Path
     assert main(["init", str(tmp_path)]) == 0
     for name in ("perf_tests/test_prefill.py", "fixtures/workloads/prompt-length.yaml", "fixtures/policy.yaml"):
         assert (tmp_path / name).read_text(encoding="utf-8") == Path(name).read_text(encoding="utf-8")
-    for name in ("conftest.py", "baselines/README.md", WORKFLOW, "fixtures/load/concurrency.yaml"):
+    for name in ("baselines/README.md", WORKFLOW, "fixtures/load/concurrency.yaml"):
         assert (tmp_path / name).is_file()
 
 
@@ -34,7 +34,7 @@ def test_a_second_call_writes_nothing_and_says_so(tmp_path: Path, capsys: pytest
     assert tree(tmp_path) == before
 
 
-@pytest.mark.parametrize("name", ["conftest.py", "perf_tests/test_decode.py", WORKFLOW])
+@pytest.mark.parametrize("name", ["fixtures/policy.yaml", "perf_tests/test_decode.py", WORKFLOW])
 def test_a_file_of_the_users_is_never_overwritten(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,9 +64,24 @@ def test_without_a_workflow_github_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "perf_tests").is_dir()
 
 
-def test_a_folder_that_does_not_exist_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["init", str(tmp_path / "nowhere")]) == 2
-    assert "no such folder" in capsys.readouterr().err
+def test_a_folder_that_does_not_exist_is_made(tmp_path: Path) -> None:
+    assert main(["init", str(tmp_path / "new" / "repository")]) == 0
+    assert (tmp_path / "new" / "repository" / "perf_tests" / "test_decode.py").is_file()
+
+
+def test_a_file_instead_of_a_folder_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert main(["init", str(tmp_path / "file")]) == 2
+    assert "is a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "import os\n", 'pytest_plugins = ["pytester"]\n'])
+def test_a_repository_with_a_conftest_keeps_it(tmp_path: Path, text: str) -> None:
+    """Nearly every repository has one (A17); an installed plugin needs none of its own."""
+    (tmp_path / "conftest.py").write_text(text, encoding="utf-8")
+    assert main(["init", str(tmp_path)]) == 0
+    assert (tmp_path / "conftest.py").read_text(encoding="utf-8") == text
+    assert (tmp_path / "perf_tests" / "test_decode.py").is_file()
 
 
 def test_a_write_that_fails_in_the_middle_leaves_nothing_behind(

@@ -1,14 +1,12 @@
 """Reading ``/metrics`` pages: the server's own, or those of the workers behind a router.
 
-Without the package ``prometheus-client`` (extra ``metrics``) there are no readings, and a note says so. A page is
-asked for between measurements, never inside one.
+A page is asked for between measurements, never inside one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from time import sleep
 from urllib.parse import urlsplit
 
@@ -76,11 +74,6 @@ class MetricsDoor:
         """
         if self.names is None and not self._pages:
             return Page({})
-        if self._closed is None and find_spec("prometheus_client") is None:
-            self._closed = (
-                "the server's own counters were not read: the package prometheus-client is not installed; "
-                "pip install 'phasegate[metrics]'"
-            )
         if self._closed is None:
             sleep(self.names.settle if self.names is not None else SETTLE)
             try:

@@ -1,6 +1,6 @@
 """A page's text in our words: Prometheus' text format -> readings, of one page or of several added up.
 
-The format is read with the parser of ``prometheus-client`` (extra ``metrics``).
+The format is read with the parser of ``prometheus-client``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ def read_page(text: str, names: EngineNames) -> dict[str, Reading]:
 
     Raises:
         ValueError: it is not in Prometheus' text format.
-        ImportError: the package ``prometheus-client`` is not installed.
     """
     return readings_of(samples_of(text), names)
 
@@ -35,7 +34,7 @@ def samples_of(text: str) -> Samples:
     """Everything on a page.
 
     Raises:
-        ValueError, ImportError: as `read_page`.
+        ValueError: as `read_page`.
     """
     from prometheus_client.parser import text_string_to_metric_families
 
