@@ -178,7 +178,7 @@ def perf_law(request: pytest.FixtureRequest) -> Any:
         disproved = state.disproved_counts(request.node.nodeid) if result.n == 0 else None
         if disproved is not None:
             raise state.invalid_run(disproved)
-        if result.outcome.value == "FAIL":
+        if result.outcome.value != "PASS":
             result = held_back(result, state.disturbance(request.node.nodeid))
         state.keep_law(request.node.nodeid, result)
         properties = request.node.user_properties
@@ -307,8 +307,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         from phasegate.report.summary import write_summary
 
         write_summary(terminalreporter, state.lab, state.laws, state.gate, state.invalid, state.load)
-        limits = write_roofline(terminalreporter, config, state.lab, state.load)
-        write_run_diagnosis(terminalreporter, state, limits)
+        write_roofline(terminalreporter, state.limits, state.load)
+        write_run_diagnosis(terminalreporter, state, state.limits.found)
 
 
 @pytest.hookimpl(trylast=True)

@@ -163,7 +163,7 @@ LONG = 12
 
 def _of_state(state: PerfState) -> dict[str, Any]:
     """What the state of a run knows, in the words of `Finished`."""
-    gate, load, limits = state.gate, state.load, _limits(state)
+    gate, load, limits = state.gate, state.load, state.limits.found
     gated = gate.gated if gate is not None else None
     return {
         "lab": state.lab,
@@ -182,20 +182,6 @@ def _of_state(state: PerfState) -> dict[str, Any]:
         "roofline": _roofline(state, limits),
         "server_timings": _server_timings(state),
     }
-
-
-def _limits(state: PerfState) -> Roofline | None:
-    """The phases against the hardware, as the summary works them out; None where that is not known."""
-    from phasegate.engines.base import EngineError
-    from phasegate.limits import lab_roofline
-
-    if state.lab is None or not state.lab.runs:
-        return None
-    facts = (state.config.getoption(f"--perf-{name}-facts") for name in ("model", "hardware"))
-    try:
-        return lab_roofline(state.lab, *facts)
-    except (EngineError, ValueError):
-        return None  # The summary says why.
 
 
 def _roofline(state: PerfState, limits: Roofline | None) -> dict[str, Any] | None:

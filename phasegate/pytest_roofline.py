@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,34 +36,58 @@ def check_facts(config: pytest.Config) -> None:
         devices_of(hardware)
 
 
-def write_roofline(terminal: Any, config: pytest.Config, lab: Lab, load: Any = None) -> Roofline | None:
-    """Write the arithmetic and the line that says which hardware would help, and return it; nothing without facts."""
-    if not lab.runs:
-        return None
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """The phases of a run against its hardware, worked out once: every output shows the same figures.
+
+    Attributes:
+        found: None where facts or measurements are missing, or where the host was busy.
+        unknown: why nothing is known, where somebody asked or would have been told; one line.
+    """
+
+    found: Roofline | None = None
+    unknown: str | None = None
+
+
+def limits_of(config: pytest.Config, lab: Lab | None, disturbed: str | None) -> RunLimits:
+    """The limits of what a run measured.
+
+    Args:
+        disturbed: what else the engine's host did meanwhile; then neither the times nor a processor measured beside
+            them would be true, and nothing is said of either.
+    """
+    if lab is None or not lab.runs:
+        return RunLimits()
     from phasegate.engines.base import EngineError
-    from phasegate.gate.roofline_words import arithmetic, verdict_line
     from phasegate.limits import lab_roofline, missing_facts
 
+    if disturbed is not None:
+        return RunLimits(unknown=f"{disturbed} meanwhile; measure on a quieter machine")
     given = config.getoption("--perf-model-facts"), config.getoption("--perf-hardware-facts")
     try:
         found = lab_roofline(lab, *given)
-        why = missing_facts(lab, *given) if found is None and any(given) else None
+        return RunLimits(found, missing_facts(lab, *given) if found is None and any(given) else None)
     except (EngineError, ValueError) as error:
-        found, why = None, str(error)
-    if why is not None:
-        terminal.section("the hardware's limit", sep="-")
-        terminal.write_line(f"not known: {why}")
-    if found is None:
-        return None
+        return RunLimits(unknown=str(error))
+
+
+def write_roofline(terminal: Any, limits: RunLimits, load: Any = None) -> None:
+    """Write the arithmetic and the line that says which hardware would help; nothing without facts."""
+    if limits == RunLimits():
+        return
     terminal.section("the hardware's limit", sep="-")
+    if limits.found is None:
+        terminal.write_line(f"not known: {limits.unknown}")
+        return
+    from phasegate.gate.roofline_words import arithmetic, verdict_line
+
     width = terminal._tw.fullwidth
-    for line in arithmetic(found):
+    for line in arithmetic(limits.found):
         for part in textwrap.wrap(line, width, subsequent_indent=" " * INDENT):
             terminal.write_line(part)
-    for line in (*level_lines(found, load), verdict_line(found)):
+    for line in (*level_lines(limits.found, load), verdict_line(limits.found)):
         for part in textwrap.wrap(line, width):
             terminal.write_line(part)
-    return found
 
 
 def level_lines(found: Roofline, load: Any) -> Iterator[str]:

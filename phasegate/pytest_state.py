@@ -23,7 +23,7 @@ from phasegate.judged import Judged, NotMeasurable
 from phasegate.opening import Opening, check_engine, refuse_unused, with_settings
 from phasegate.pytest_home import WORKLOADS, suite_home
 from phasegate.pytest_own import own_engine, register_metrics, with_own_workloads
-from phasegate.pytest_roofline import check_facts
+from phasegate.pytest_roofline import RunLimits, check_facts, limits_of
 from phasegate.pytest_spending import purse_of
 from phasegate.strict_yaml import SettingsError
 from phasegate.units import parse_duration
@@ -184,6 +184,11 @@ class PerfState:
         from phasegate.pytest_load import load_options
 
         return load_options(self)
+
+    @cached_property
+    def limits(self) -> RunLimits:
+        """What was measured against the hardware's limits; asked for when nothing is measured any more."""
+        return limits_of(self.config, self.lab, self.disturbed)
 
     def reference_opening(self) -> Opening | None:
         """How the reference of a paired comparison is opened, or None where stored sessions are compared with."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import psutil
@@ -26,6 +26,9 @@ STEAL_LIMIT = 0.03
 
 SLOWER_LIMIT = 0.10
 """Slowdown of the fixed work, from before to after or against the run's best, that counts as a disturbance."""
+
+NAMED, LEAST_NAMED = 3, 0.05
+"""Other processes that are named at most, and the cores from which one is worth naming."""
 
 _REPEATS = 40
 """Of which the best counts. On a quiet virtual machine the best of 5 copies differed by more than 10 % from one moment
@@ -55,17 +58,20 @@ class HostReport:
         before, after: the probes.
         foreign: cores used on average by processes that are neither the suite nor its engine.
         steal: share of all cores' time taken by the hypervisor.
+        users: names of the other processes that used most, and the cores each used; none where they cannot be seen.
     """
 
     before: HostProbe
     after: HostProbe
     foreign: float
     steal: float
+    users: tuple[tuple[str, float], ...] = ()
 
     def disturbance(self) -> str | None:
         """Why a session with these surroundings must not be used silently, in one sentence, or None."""
         if self.foreign > FOREIGN_LIMIT:
-            return f"other processes used {self.foreign:.2f} cores (limit {FOREIGN_LIMIT})"
+            named = "".join(f"{name} {cores:.1f}, " for name, cores in self.users)
+            return f"other processes used {self.foreign:.2f} cores ({named}limit {FOREIGN_LIMIT})"
         if self.steal > STEAL_LIMIT:
             return f"the hypervisor took {self.steal:.1%} of the time (limit {STEAL_LIMIT:.0%})"
         for name in ("arithmetic", "copy"):
@@ -114,12 +120,19 @@ def _frequency() -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A moment and the CPU seconds used until then: by anybody, by the hypervisor, by the suite and its engine."""
+    """A moment and the CPU seconds used until then.
+
+    Attributes:
+        at: the moment.
+        busy, steal, own: used by anybody, by the hypervisor, by the suite and its engine.
+        others: every other process, by its number and start -> its name and what it used.
+    """
 
     at: float
     busy: float
     steal: float
     own: float
+    others: Mapping[tuple[int, float], tuple[str, float]] = field(default_factory=dict)
 
 
 class HostWatch:
@@ -132,32 +145,55 @@ class HostWatch:
 
     def mark(self) -> Mark:
         """This moment, as the beginning of a part of the session."""
-        return Mark(time.monotonic(), *_busy_seconds(), _own_seconds())
+        return Mark(time.monotonic(), *_busy_seconds(), _own_seconds(), _other_processes())
 
     def report(self) -> HostReport:
         """What happened since the watch was made."""
-        foreign, steal = self._used_since(self._began)
-        return HostReport(self._before, probe_host(self._cores), foreign, steal)
+        used = self._used_since(self._began)
+        return HostReport(self._before, probe_host(self._cores), *used)
 
     def disturbed_since(self, began: Mark | None = None) -> str | None:
         """Why what was measured since a mark, or in the whole session, is in doubt; None where it is not.
 
         Only what others used, without a probe: quick, and a probe would fall among the next requests.
         """
-        foreign, steal = self._used_since(began or self._began)
-        return HostReport(self._before, self._before, foreign, steal).disturbance()
+        return HostReport(self._before, self._before, *self._used_since(began or self._began)).disturbance()
 
-    def _used_since(self, began: Mark) -> tuple[float, float]:
-        """Cores used by other processes, and the share of all cores' time that the hypervisor took."""
+    def _used_since(self, began: Mark) -> tuple[float, float, tuple[tuple[str, float], ...]]:
+        """Cores used by other processes, the share of all cores' time that the hypervisor took, and who used most."""
         now = self.mark()
         elapsed = max(now.at - began.at, 1e-9)
         foreign = max(0.0, (now.busy - began.busy) - (now.own - began.own)) / elapsed
-        return foreign, max(0.0, now.steal - began.steal) / (elapsed * (os.cpu_count() or 1))
+        steal = max(0.0, now.steal - began.steal) / (elapsed * (os.cpu_count() or 1))
+        return foreign, steal, _most_used(began, now, elapsed)
 
 
 def watch_host(server: ServerIdentity) -> HostWatch | None:
     """A watch over the engine's host where that is this machine, else None."""
     return HostWatch(engine_cores()) if server.host == this_host() else None
+
+
+def _most_used(began: Mark, now: Mark, elapsed: float) -> tuple[tuple[str, float], ...]:
+    """The names that used most between two marks, and their cores; processes of one name count together."""
+    cores: dict[str, float] = {}
+    for key, (name, seconds) in now.others.items():
+        _, before = began.others.get(key, (name, 0.0))
+        cores[name] = cores.get(name, 0.0) + (seconds - before) / elapsed
+    most = sorted(cores.items(), key=lambda one: one[1], reverse=True)[:NAMED]
+    return tuple((name, used) for name, used in most if used >= LEAST_NAMED)
+
+
+def _other_processes() -> dict[tuple[int, float], tuple[str, float]]:
+    """Every process that is neither this one nor below it; of those that cannot be seen, nothing."""
+    this = psutil.Process()
+    own = {this.pid, *(child.pid for child in this.children(recursive=True))}
+    found = {}
+    for one in psutil.process_iter(["name", "cpu_times", "create_time"]):
+        times = one.info["cpu_times"]
+        if one.pid not in own and times is not None:
+            key = (one.pid, one.info["create_time"] or 0.0)
+            found[key] = (one.info["name"] or f"process {one.pid}", times.user + times.system)
+    return found
 
 
 def _busy_seconds() -> tuple[float, float]:

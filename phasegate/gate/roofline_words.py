@@ -197,14 +197,14 @@ def batch_line(one: Roofline, name: str) -> str:
     """One level of load in a line: how many requests shared a step, and what that does to the limit."""
     ridge, limit = one.hardware.ridge, one.decode.limit(one.hardware)
     bound = "" if limit is None or ridge is None else f" ({'below' if limit == 'memory' else 'above'} {ridge:.3g})"
-    reached = "unknown" if one.mbu.value is None else format_percent(one.mbu.value, digits=0)
-    if one.mbu.problem is not None and one.mbu.value is not None:
-        reached = f"refused, {one.mbu.problem}"
-    mfu = one.decode_mfu.believable
+    mbu, mfu = one.mbu.believable, one.decode_mfu.believable
+    reached = f"share of the bandwidth {'unknown' if one.mbu.value is None else 'refused'} ({one.mbu.problem})"
+    if mbu is not None:
+        reached = f"{format_percent(mbu, digits=0)} of the bandwidth"
     also = "" if mfu is None else f", {format_percent(mfu, digits=0)} of the peak FLOP/s"
     return (
         f"{name}: {one.measured.batch:.3g} in each step on average, {one.decode.intensity:.3g} FLOP/B{bound}; "
-        f"{reached} of the bandwidth{also}"
+        f"{reached}{also}"
     )
 
 

@@ -40,12 +40,15 @@ def load_lines(load: LoadLab, objectives: Sequence[Objective], width: int, *, co
     rates = [run for _, run in sorted(load.rates.items())]
     if runs or rates:
         lines += render_table(level_table([*runs, *rates], objectives, width), width, colour=colour)
-        lines += level_notes([*runs, *rates])
+        lines += _wrapped(level_notes([*runs, *rates]), width)
         lines += client_lines([*runs, *rates], load.uncalibrated, width, colour=colour)
-        lines += batching_lines([run for _, run in sorted(load.levels.items())])
-    lines += all_stall_lines(load)
-    lines += limit_lines(load.found)
-    return [part for line in lines for part in ([line] if len(line) <= width else textwrap.wrap(line, width))]
+        lines += _wrapped(batching_lines([run for _, run in sorted(load.levels.items())]), width)
+    return [*lines, *_wrapped([*all_stall_lines(load), *limit_lines(load.found)], width)]
+
+
+def _wrapped(sentences: Sequence[str], width: int) -> list[str]:
+    """Sentences as lines; a table's lines fit already, and their colours would be counted as columns."""
+    return [part for one in sentences for part in textwrap.wrap(one, width)]
 
 
 def level_table(runs: Sequence[LevelRun], objectives: Sequence[Objective], width: int) -> Table:
@@ -120,7 +123,7 @@ def client_lines(runs: Sequence[LevelRun], failed: str | None, width: int, *, co
     """The client's own error at every level, and why it is not known where it is not."""
     rows = [(run.name, run.client) for run in runs if run.client is not None]
     lines = ["the client's own error:", *render_table(client_table(rows), width, colour=colour)] if rows else []
-    return lines if failed is None else [*lines, f"the client could not be calibrated: {failed}"]
+    return lines if failed is None else [*lines, *_wrapped([f"the client could not be calibrated: {failed}"], width)]
 
 
 def client_table(rows: Sequence[tuple[str, ClientError]]) -> Table:

@@ -23,14 +23,34 @@ def test_only_a_breach_is_held_back_and_nothing_becomes_a_pass(outcome: Outcome,
     """What was seen stays in the reason, behind what to do."""
     given = LawResult("a law", outcome, "surely beyond 10 %", 0.3, 0.2, 0.4, "fraction", 0.95, 8, None)
     told = held_back(given, disturbed)
-    if disturbed is None or outcome is not Outcome.FAIL:
+    if disturbed is None or outcome is Outcome.PASS:
         assert told == given
+    elif outcome is Outcome.INCONCLUSIVE:
+        assert told.reason == f"{WHY} meanwhile: measure on a quieter machine; seen: {given.reason}"
+        assert told.outcome is Outcome.INCONCLUSIVE
     else:
         assert told.outcome is Outcome.INCONCLUSIVE
         assert told.reason == f"{WHY} meanwhile, so no breach is proven: measure on a quieter machine; seen: " + (
             given.reason
         )
         assert (told.effect, told.needed) == (given.effect, None)
+
+
+def test_who_used_the_host_is_named() -> None:
+    """Numbers alone send nobody to the right process (A15); those of one name count together."""
+    watch = Steady()
+    others = {(1, 0.0): ("backup", 5.0), (2, 0.0): ("cc1", 0.0), (3, 0.0): ("idle", 7.0)}
+    watch.now = began = Mark(0.0, 0.0, 0.0, 0.0, others)
+    later = {(1, 0.0): ("backup", 9.0), (2, 0.0): ("cc1", 6.0), (3, 0.0): ("idle", 7.1), (4, 5.0): ("cc1", 6.0)}
+    watch.now = Mark(10.0, 16.0, 0.0, 0.0, later)
+    said = watch.disturbed_since(began)
+    assert said == "other processes used 1.60 cores (cc1 1.2, backup 0.4, limit 0.25)"
+
+
+def test_this_process_is_not_among_the_others() -> None:
+    found = HostWatch().mark().others
+    assert os.getpid() not in {pid for pid, _ in found}
+    assert all(seconds >= 0 for _, seconds in found.values())
 
 
 class Steady(HostWatch):

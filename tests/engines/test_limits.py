@@ -14,7 +14,7 @@ from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.lab import Lab
 from phasegate.limits import hardware_of, lab_roofline, level_measured, measured_of, missing_facts
 from phasegate.load.target import Target
-from phasegate.pytest_roofline import check_facts, write_roofline
+from phasegate.pytest_roofline import check_facts, limits_of, write_roofline
 from phasegate.run import Measured, WorkloadRun
 from phasegate.strict_yaml import SettingsError
 from phasegate.workload import parse_workload, plan_blocks
@@ -105,9 +105,26 @@ def test_a_fact_that_comes_to_nothing_is_said_with_the_one_that_is_missing(
     path.write_text(MODEL)
     lab, lines = lab_of(label, [run_of({64: 0.02, 1024: 0.16})]), Lines()
     given = Given(str(path) if model else None, hardware)
-    assert write_roofline(lines, given, lab) is None  # type: ignore[arg-type]
+    limits = limits_of(given, lab, None)  # type: ignore[arg-type]
+    assert limits.found is None
+    write_roofline(lines, limits)
     assert [line[: len(want)] for line, want in zip(lines[1:], said, strict=True)] == said
     assert "each request was measured" in missing_facts(lab_of(label, []), str(path), "H100")
+
+
+def test_on_a_busy_host_no_limit_is_said(tmp_path: Path) -> None:
+    """A limit of 1.62 s stood above a TTFT of 1.58 s: the processor was measured while others used it (A3)."""
+    path = tmp_path / "model.yaml"
+    path.write_text(MODEL)
+    lab, lines = lab_of("H200 x1", [run_of({64: 0.02, 1024: 0.16})]), Lines()
+    quiet = limits_of(Given(str(path), None), lab, None)  # type: ignore[arg-type]
+    assert quiet.found is not None
+    busy = limits_of(Given(str(path), None), lab, "other processes used 1.35 cores")  # type: ignore[arg-type]
+    assert busy.found is None
+    write_roofline(lines, busy)
+    assert lines[1].startswith("not known: other processes used 1.35 cores meanwhile")
+    write_roofline(lines := Lines(), limits_of(Given(None, None), lab_of("H200 x1", []), "busy"))  # type: ignore[arg-type]
+    assert lines == []
 
 
 def test_given_hardware_goes_before_the_label(tmp_path: Path) -> None:

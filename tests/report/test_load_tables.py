@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 import pytest
@@ -105,3 +106,14 @@ def test_users_and_rates_have_a_break_point_each() -> None:
 
 def test_nothing_measured_says_nothing() -> None:
     assert lines_of(Measured()) == []
+
+
+@pytest.mark.parametrize("width", [80, 120, 140])
+def test_colours_do_not_tear_the_tables(width: int) -> None:
+    """Their codes were counted as columns, and the header came in three lines (A7)."""
+    plain, coloured = (
+        load_lines(Measured({4: level_run(4, [0.1] * 4), 16: level_run(16, [0.2] * 16)}), [SLO], width, colour=colour)  # type: ignore[arg-type]
+        for colour in (False, True)
+    )
+    assert [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in coloured] == plain
+    assert coloured != plain

@@ -21,14 +21,17 @@ def too_few(law: str, n: int, unit: str, alpha: float) -> LawResult:
 def held_back(result: LawResult, disturbed: str | None) -> LawResult:
     """The result where the engine's host was disturbed: a breach is then not proven, and nothing becomes a pass.
 
-    Intervals know the noise between repetitions. They do not know a host that was busy through half of them.
+    Intervals know the noise between repetitions. They do not know a host that was busy through half of them. Where the
+    law is undecided, the host is named before the noise is: a quiet machine needs fewer repetitions than this one.
 
     Args:
         result: a law as judged.
         disturbed: what disturbed the host while the data were measured; None for nothing.
     """
-    if disturbed is None or result.outcome is not Outcome.FAIL:
+    if disturbed is None or result.outcome is Outcome.PASS:
         return result
+    if result.outcome is Outcome.INCONCLUSIVE:
+        return replace(result, reason=f"{disturbed} meanwhile: measure on a quieter machine; seen: {result.reason}")
     reason = f"{disturbed} meanwhile, so no breach is proven: measure on a quieter machine; seen: {result.reason}"
     return replace(result, outcome=Outcome.INCONCLUSIVE, reason=reason, needed=None)
 
