@@ -92,7 +92,8 @@ class EmbeddedEngine(StartedEngine):
         if find_spec("xllamacpp") is None:
             raise EngineError(
                 "the embedded engine needs the package xllamacpp, which is not installed: "
-                "pip install 'phasegate[local]', or measure a running server with --perf-base-url"
+                "pip install 'phasegate[local]', or name a running server (pytest: --perf-base-url URL; "
+                "phasegate's commands: --base-url URL)"
             )
         self.stop()
         settings = {

@@ -3,9 +3,12 @@
 A page marks a block with a comment just above it::
 
     <!-- run: phasegate probe --input-tokens 64 -->
-    ```text
+    ```console
+    $ phasegate probe --input-tokens 64
     (the output)
     ```
+
+A reader sees the command; the comment says which part of its output is kept.
 
 ``<!-- run: COMMAND | from REGEX | to REGEX -->`` keeps the lines between the first that matches the one and the next
 that matches the other, both included. The page is written once, after the last command, in one step.
@@ -93,7 +96,7 @@ def main(words: Sequence[str] | None = None) -> None:
         for run in runs(text):
             if run.command not in fresh:
                 fresh[run.command] = _output(run.command)
-            outputs[run.line] = kept(fresh[run.command], run)
+            outputs[run.line] = [f"$ {run.command}", *kept(fresh[run.command], run)]
         write_whole(path, replaced(text, outputs))
         print(f"wrote {path}")
 

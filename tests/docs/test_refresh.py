@@ -30,4 +30,13 @@ def test_every_marked_block_holds_output(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     for run in runs("\n".join(lines)):
         assert lines[run.line + 1].startswith("```"), f"{path}:{run.line + 2}"
-        assert not lines[run.line + 2].startswith("```"), f"{path}:{run.line + 2}: not measured yet"
+        assert not lines[run.line + 3].startswith("```"), f"{path}:{run.line + 3}: not measured yet"
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_marked_block_shows_its_command(path: Path) -> None:
+    """A comment is seen by nobody who reads the page."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for run in runs("\n".join(lines)):
+        assert lines[run.line + 1] == "```console", f"{path}:{run.line + 2}"
+        assert lines[run.line + 2] == f"$ {run.command}", f"{path}:{run.line + 3}"

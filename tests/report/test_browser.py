@@ -195,3 +195,13 @@ def test_a_printed_page_has_no_dark_ground_and_fits_a_sheet(browser: Chromium, p
     browser.open(pages / "full.html", width=794, height=1123, media="print")
     assert browser.evaluate("document.documentElement.scrollWidth") <= 794
     assert len(browser.call("Page.printToPDF", printBackground=True)["data"]) > 10_000
+
+
+def test_on_a_desk_every_median_is_seen_without_scrolling(browser: Chromium, pages: Path) -> None:
+    """The column of totals lay behind a scroll bar that nobody sees (A9)."""
+    browser.open(pages / "full.html", width=1280, height=800)
+    tables = browser.evaluate("document.querySelectorAll('#phases .medians').length")
+    scrolls = "[...document.querySelectorAll('#phases .medians')].map(e => e.parentElement)"
+    wider = f"{scrolls}.filter(e => e.scrollWidth > e.clientWidth).length"
+    assert tables > 0
+    assert browser.evaluate(wider) == 0

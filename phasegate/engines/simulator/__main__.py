@@ -1,7 +1,8 @@
 """Starts the simulator: ``python -m phasegate.engines.simulator --config JSON [--port 0]``.
 
 Prints one line of JSON with its address when it is ready, and serves until SIGTERM or until the process that
-started it is gone. The API key, if there is to be one, comes in the environment variable `KEY_VARIABLE`.
+started it is gone. The API key, if there is to be one, comes in the environment variable
+`PHASEGATE_SIMULATOR_API_KEY`.
 """
 
 from __future__ import annotations
