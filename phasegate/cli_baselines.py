@@ -195,17 +195,20 @@ def _diff(args: argparse.Namespace, store: BaselineStore, console: Console) -> i
 
 
 def _prune(args: argparse.Namespace, store: BaselineStore, console: Console) -> int:
-    from phasegate.baseline.store import older_than_newest, session_paths
+    from phasegate.baseline.lock import FolderBusyError
+    from phasegate.baseline.session_file import InvalidBaselineError
+    from phasegate.baseline.store import prune, session_paths
 
     if args.keep < 1:
         raise UsageError(f"--keep is {args.keep}; it must be at least 1 (delete the folder by hand to drop a baseline)")
     folder = folder_named(args.name, store)
     if not session_paths(folder):
         raise UsageError(f"{folder}: no session in it")
-    paths = older_than_newest(folder, args.keep)
+    try:
+        paths = prune(folder, args.keep, delete=args.yes)
+    except (FolderBusyError, OSError) as error:
+        raise InvalidBaselineError(f"nothing more was deleted: {error}") from None
     for path in paths:
-        if args.yes:
-            path.unlink()
         console.print(f"{'deleted' if args.yes else 'would delete'} {path}", markup=False, soft_wrap=True)
     if not paths:
         console.print(f"nothing to delete: no more than {args.keep} sessions are stored")

@@ -4,16 +4,23 @@ Sessions of one update appear together or not at all. They are written and synce
 rename of that folder commits them, and only then do the files move to their places. A reader looks into a committed
 folder as well, so that a writer killed at any moment leaves either the old baseline or the new one; the next writer
 finishes the move. Nothing is ever overwritten.
+
+Writers of one folder take turns, and a reader lists it between two of them (`lock`). Contents are read after the lock
+was given back, so that nobody waits for a long reading: only the one move of a committed file can come between, and
+its name says where to.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from phasegate.baseline.lock import FolderBusyError, locked
 from phasegate.baseline.session_file import InvalidBaselineError, parse_session, session_text
 from phasegate.session import Session
 
@@ -22,9 +29,16 @@ PINNED = "pinned"
 
 _INCOMING, _COMMITTED = ".incoming-", ".committed-"
 
+_READINGS = 5
+"""How often a folder is read anew because files that it listed were deleted meanwhile, before that is an error."""
+
 
 class BaselineExistsError(ValueError):
     """A session that is already stored. The message is one line."""
+
+
+class _GoneError(InvalidBaselineError):
+    """A file that is no longer there."""
 
 
 def read_session(path: Path) -> Session:
@@ -34,12 +48,28 @@ def read_session(path: Path) -> Session:
         InvalidBaselineError: it cannot be read or used; the message is one line that names the file.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_listed(path)
+    except FileNotFoundError as error:
+        raise _GoneError(f"{path}: cannot be read: {error.strerror}") from None
     except OSError as error:
         raise InvalidBaselineError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InvalidBaselineError(f"{path}: not text in UTF-8 (byte {error.start})") from None
     return parse_session(text, str(path))
+
+
+def read_listed(path: Path) -> str:
+    """The text of a file that `session_paths` listed; also where a writer has moved it to its place since.
+
+    Raises:
+        OSError, UnicodeDecodeError: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if not path.parent.name.startswith(_COMMITTED):
+            raise
+        return (path.parent.parent / path.name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +104,11 @@ class BaselineStore:
         Raises:
             InvalidBaselineError: one of them cannot be used; it is not skipped, for a gate with a hole looks shut.
         """
-        return read_folder(self.folder(fingerprint, pinned))
+        folder = self.folder(fingerprint, pinned)
+        for one in (self.root, folder):
+            if one.exists() and not one.is_dir():
+                raise InvalidBaselineError(f"{one}: is a file, where a folder of baselines is looked for; move it away")
+        return read_folder(folder)
 
     def add(
         self, sessions: Sequence[Session], *, pinned: str | None = None, commit: Mapping[str, Any] | None = None
@@ -83,6 +117,7 @@ class BaselineStore:
 
         Raises:
             BaselineExistsError: a session of that id is already stored.
+            FolderBusyError: another process writes there, and does not end.
             ValueError: no session, several fingerprints, two equal ids, or a sample that must not be stored.
             OSError: the disk refused; what was stored before is untouched.
         """
@@ -91,62 +126,136 @@ class BaselineStore:
         if len(fingerprints) != 1 or "" in fingerprints or len(set(names)) != len(names):
             raise ValueError("an update holds at least one session, each with its own id, all of one fingerprint")
         folder = self.folder(fingerprints.pop(), pinned)
-        stored = {path.name for path in session_paths(folder)}
-        for name in names:
-            if name in stored:
-                raise BaselineExistsError(f"{folder / name}: already stored; sessions are never overwritten")
         texts = {
             name: session_text(session, commit=commit) for name, session in zip(names, sessions, strict=True)
         }  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
-        _settle(folder)
-        _commit(folder, texts)
-        return [folder / name for name in names]
+        with locked(folder, alone=True):
+            _refuse_stored(folder, names)
+            _clear(folder)
+            committed = _commit(folder, texts)
+            # They are stored now, whatever comes: the next writer finishes what cannot be finished here.
+            with contextlib.suppress(OSError):
+                _sync_folder(folder)
+                _settle(folder)
+            return [path if path.exists() else committed / path.name for path in (folder / name for name in names)]
 
 
 def read_folder(folder: Path) -> list[Session]:
     """All sessions of a folder, oldest first; empty where the folder does not exist.
 
     Raises:
-        InvalidBaselineError: one of them cannot be used, or two carry one id.
+        InvalidBaselineError: one of them cannot be used, the folder cannot be read, or a writer holds it for too long.
     """
-    sessions = [read_session(path) for path in session_paths(folder)]
+    sessions = [session for _, session in read_files(folder)]
     return sorted(sessions, key=lambda session: (session.recorded_at, session.session_id))
 
 
+def read_files(folder: Path) -> list[tuple[Path, Session]]:
+    """Every file of a folder with its session, as they stood together at one moment.
+
+    Raises:
+        InvalidBaselineError: as `read_folder`.
+    """
+    for left in reversed(range(_READINGS)):
+        paths = session_paths(folder)
+        try:
+            return [(path, read_session(path)) for path in paths]
+        except _GoneError:
+            if not left:
+                raise
+    raise AssertionError
+
+
 def session_paths(folder: Path) -> list[Path]:
-    """Files of a folder that are sessions, those of a committed update included."""
-    if not folder.is_dir():
+    """Files of a folder that are sessions, those of a committed update included; empty where it does not exist.
+
+    Raises:
+        InvalidBaselineError: the folder cannot be read, or a writer holds it for too long.
+    """
+    try:
+        with locked(folder, alone=False):
+            return _listed(folder)
+    except (FileNotFoundError, NotADirectoryError):
         return []
-    found = {path.name: path for path in folder.glob(f"{_COMMITTED}*/*.json")}
-    found.update({path.name: path for path in folder.glob("*.json")})
+    except FolderBusyError as error:
+        raise InvalidBaselineError(str(error)) from None
+    except OSError as error:
+        raise InvalidBaselineError(f"{folder}: cannot be read: {error.strerror}") from None
+
+
+def _listed(folder: Path) -> list[Path]:
+    # Committed folders first: a file that a writer without a lock moves meanwhile is then found at its place.
+    found = {path.name: path for committed in _hidden(folder, _COMMITTED) for path in _json(committed)}
+    found.update({path.name: path for path in _json(folder)})
     return [found[name] for name in sorted(found)]
 
 
+def _json(folder: Path) -> Iterator[Path]:
+    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
+        yield from (folder / one.name for one in entries if one.name.endswith(".json") and one.name[0] != ".")
+
+
+def _hidden(folder: Path, prefix: str) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.name.startswith(prefix))
+
+
 def leftovers(folder: Path) -> list[Path]:
-    """Hidden folders of updates that were killed before they were committed; nothing reads them."""
-    return sorted(folder.glob(f"{_INCOMING}*")) if folder.is_dir() else []
+    """Hidden folders of updates that were killed before they were committed; nothing reads them.
+
+    Taken for what they are only while no writer is at work: the next one removes them.
+    """
+    try:
+        with locked(folder, alone=False):
+            return _hidden(folder, _INCOMING)
+    except (OSError, FolderBusyError):
+        return []
 
 
-def _commit(folder: Path, texts: Mapping[str, str]) -> None:
+def _refuse_stored(folder: Path, names: Sequence[str]) -> None:
+    stored = {path.name for path in _listed(folder)}
+    for name in names:
+        if name in stored:
+            raise BaselineExistsError(f"{folder / name}: already stored; sessions are never overwritten")
+
+
+def _clear(folder: Path) -> None:
+    """Finish, or remove, what writers that were killed left behind."""
+    _settle(folder)
+    for incoming in _hidden(folder, _INCOMING):
+        shutil.rmtree(incoming, ignore_errors=True)
+
+
+def _commit(folder: Path, texts: Mapping[str, str]) -> Path:
+    """Write the files and make them count, all at once; returns the folder in which they lie.
+
+    Raises:
+        OSError: the disk refused, and nothing was stored.
+    """
     mark = f"{next(iter(texts)).removesuffix('.json')}-{os.getpid()}"
     incoming, committed = folder / f"{_INCOMING}{mark}", folder / f"{_COMMITTED}{mark}"
-    os.mkdir(incoming)  # noqa: PTH102 - every step is one call of os, so that tests can stop before each
-    for name, text in texts.items():
-        _write_synced(incoming / name, text)
-    _sync_folder(incoming)
-    os.rename(incoming, committed)  # noqa: PTH104
-    _sync_folder(folder)
-    _settle(folder)
+    try:
+        os.mkdir(incoming)  # noqa: PTH102 - every step is one call of os, so that tests can stop before each
+        for name, text in texts.items():
+            _write_synced(incoming / name, text)
+        _sync_folder(incoming)
+        os.rename(incoming, committed)  # noqa: PTH104
+    except OSError:
+        shutil.rmtree(incoming, ignore_errors=True)
+        raise
+    return committed
 
 
 def _settle(folder: Path) -> None:
     """Move the files of committed updates to their places."""
-    for committed in sorted(folder.glob(f"{_COMMITTED}*")):
-        for path in sorted(committed.glob("*.json")):
-            os.rename(path, folder / path.name)  # noqa: PTH104
+    for committed in _hidden(folder, _COMMITTED):
+        # Where a file system has no locks, another writer may be at the same: what is gone was moved by it.
+        for path in sorted(_json(committed)):
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(path, folder / path.name)  # noqa: PTH104
         _sync_folder(folder)
-        os.rmdir(committed)  # noqa: PTH106
+        with contextlib.suppress(FileNotFoundError):
+            os.rmdir(committed)  # noqa: PTH106
 
 
 def _write_synced(path: Path, text: str) -> None:
@@ -168,12 +277,20 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def older_than_newest(folder: Path, keep: int) -> list[Path]:
-    """Files of all sessions but the ``keep`` newest, oldest first.
+def prune(folder: Path, keep: int, *, delete: bool) -> list[Path]:
+    """Files of all sessions but the ``keep`` newest, oldest first; with ``delete`` they are deleted.
 
     Raises:
         InvalidBaselineError: one of them cannot be read, so nobody knows how old it is.
+        FolderBusyError: a writer holds the folder for too long.
+        OSError: the disk refused.
     """
-    read = [(path, read_session(path)) for path in session_paths(folder)]
-    dated = sorted((one.recorded_at, one.session_id, path) for path, one in read)
-    return [path for _, _, path in dated][: max(0, len(dated) - keep)]
+    with locked(folder, alone=True):
+        if delete:
+            _clear(folder)
+        dated = sorted((one.recorded_at, one.session_id, path) for path, one in ((path, read_session(path)) for path in _listed(folder)))
+        old = [path for _, _, path in dated][: max(0, len(dated) - keep)]
+        for path in old if delete else ():
+            path.unlink()
+        return old
+

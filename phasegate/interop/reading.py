@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from phasegate.baseline.session_file import InvalidBaselineError, load_json, parse_session
-from phasegate.baseline.store import session_paths
+from phasegate.baseline.store import read_listed, session_paths
 from phasegate.gate.facts import MetricFacts
 from phasegate.interop import aiperf, csv_table, guidellm, sglang_bench, vllm_bench
 from phasegate.interop.result import REPORT_HELP, UnreadableResultError, WrongUsageError, json_lines
@@ -84,7 +84,12 @@ def read_side(path: Path, *, paired: bool = False, declared: Mapping[str, Metric
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    found = set(session_paths(path)) | {one for one in path.iterdir() if one.suffix in _SUFFIXES and _visible(one)}
+    # Sessions last: what a writer moved to its place in between is then found together with the rest of its update.
+    found = {one for one in path.iterdir() if one.suffix in _SUFFIXES and _visible(one)}
+    try:
+        found.update(session_paths(path))
+    except InvalidBaselineError as error:
+        raise UnreadableResultError(str(error)) from None
     if path / _AIPERF_RECORDS in found:
         # The other files in a folder of AIPerf are summaries and inputs of the same run.
         return [path / _AIPERF_RECORDS]
@@ -115,7 +120,7 @@ def read_file(path: Path, *, paired: bool = False, declared: Mapping[str, Metric
         UnreadableResultError: it cannot be read, is of no known kind, or holds something unusable.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_listed(path)
     except OSError as error:
         raise UnreadableResultError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
