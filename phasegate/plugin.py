@@ -321,7 +321,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = state.exit_status(session.testsfailed)
     if state.gate is not None:
         refusal = state.gate.finish(failed=session.testsfailed)
-        if refusal and exitstatus == pytest.ExitCode.OK:
+        if refusal and (state.gate.unwritten or exitstatus == pytest.ExitCode.OK):
             session.exitstatus = 15
 
 

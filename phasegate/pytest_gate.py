@@ -47,6 +47,7 @@ class PytestGate:
         gated: the verdict, once measured.
         updates: sessions to be stored at the end of an updating run.
         said: lines for the summary.
+        unwritten: whether baselines could not be written although they were fit to be stored.
     """
 
     state: PerfState
@@ -54,6 +55,7 @@ class PytestGate:
     gated: Gated | None = None
     updates: list[Session] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+    unwritten: bool = False
 
     def judge(self, workload: str, metric: str) -> None:
         """End the item as its rows say: return for green ones, raise `Judged` or `NotJudged` for the others."""
@@ -209,6 +211,7 @@ class PytestGate:
             paths = store.add(self.updates, pinned=pinned)
         except (InvalidBaselineError, ValueError, OSError) as error:
             self.said.append(f"baselines not updated: {error}")
+            self.unwritten = True
             return str(error)
         self.said.append(f"stored {len(paths)} sessions in {paths[0].parent}")
         self.said += [f"  {change_line(change)}" for change in changes(before, self.updates)]
@@ -219,9 +222,15 @@ class PytestGate:
         if not folder or not sessions:
             return
         home = Path(folder)
-        home.mkdir(parents=True, exist_ok=True)
-        for session in sessions:
-            write_whole(home / f"{session.session_id}.json", session_text(session))
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            for session in sessions:
+                write_whole(home / f"{session.session_id}.json", session_text(session))
+        except OSError as error:
+            raise self.state.invalid_run(
+                f"--perf-save-sessions {folder}: the sessions cannot be written: {error.strerror or error}; "
+                "make room, or name another folder"
+            ) from None
         many = "session" if len(sessions) == 1 else "sessions"
         self.said.append(f"saved {len(sessions)} {many} in {home}")
 
