@@ -8,9 +8,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from phasegate.pipeline.settings import OPTIONS, PipelineError, Settings, read_settings
+
+if TYPE_CHECKING:
+    from phasegate.pipeline.measure import Measured
+
+UNWRITTEN = 15
+"""Status where a run ended but its results could not be written, as where pytest itself cannot write them."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -41,21 +47,32 @@ def run(args: argparse.Namespace) -> int:
 
 def _gate(settings: Settings) -> int:
     from phasegate.pipeline.measure import measure
-    from phasegate.pipeline.tell import tell, text_of
+    from phasegate.pipeline.tell import text_of
 
     # A gate without a baseline has shown nothing, whether or not this machine calls itself CI.
     measured = measure(settings, ["--missing-baseline=fail"])
-    tell(measured, text_of(measured), os.environ)
-    return measured.status
+    return _told(measured, text_of(measured))
 
 
 def _update(settings: Settings) -> int:
     from phasegate.pipeline.measure import measure
-    from phasegate.pipeline.tell import tell, text_of
+    from phasegate.pipeline.tell import text_of
     from phasegate.pipeline.update import before_and_after, stored
 
     known = stored(settings.baselines)
     measured = measure(settings, ["--update-baselines"])
-    table = before_and_after(settings.baselines, known)
-    tell(measured, table or f"## Baselines not updated\n\n{text_of(measured)}", os.environ)
+    table = before_and_after(settings.baselines, known, measured.sessions)
+    return _told(measured, table or f"## Baselines not updated\n\n{text_of(measured)}")
+
+
+def _told(measured: Measured, text: str) -> int:
+    """Write what people and trackers read; pytest's exit status, or 15 where that could not be written."""
+    from phasegate.pipeline.tell import tell
+
+    try:
+        tell(measured, text, os.environ)
+    except OSError as error:
+        where = error.filename or measured.out
+        print(f"phasegate ci: {where}: cannot be written: {error.strerror or error}", file=sys.stderr)
+        return UNWRITTEN
     return measured.status

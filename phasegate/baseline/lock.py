@@ -56,7 +56,7 @@ def _wait(descriptor: int, folder: Path, kind: int, seconds: float) -> None:
             return fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno in _NO_LOCKS:
-                return
+                return None
             if error.errno not in (errno.EAGAIN, errno.EACCES, errno.EINTR):
                 raise
         if time.monotonic() >= end:

@@ -288,9 +288,11 @@ def prune(folder: Path, keep: int, *, delete: bool) -> list[Path]:
     with locked(folder, alone=True):
         if delete:
             _clear(folder)
-        dated = sorted((one.recorded_at, one.session_id, path) for path, one in ((path, read_session(path)) for path in _listed(folder)))
+        dated = sorted(
+            (one.recorded_at, one.session_id, path)
+            for path, one in ((path, read_session(path)) for path in _listed(folder))
+        )
         old = [path for _, _, path in dated][: max(0, len(dated) - keep)]
         for path in old if delete else ():
             path.unlink()
         return old
-

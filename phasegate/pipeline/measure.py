@@ -1,24 +1,19 @@
-"""One run of the suite in a pipeline: pytest in a process of its own, and its results in one folder.
+"""One run of the suite in a pipeline: pytest in a process of its own, and its results in one folder (`results`).
 
-The folder holds ``junit.xml``, ``report.html``, ``report.json``, ``summary.md`` and ``sessions/``. It is emptied of
-these first: a run that measured nothing must not show the results of the one before.
+What an earlier run left there is removed first: a run that measured nothing must not show the results of the one
+before.
 """
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from phasegate.pipeline.settings import PipelineError, Settings
-
-TOLD = ("comment.md", "github-action-benchmark.json", "bencher.json")
-"""What `tell` writes afterwards."""
-
-JUNIT, HTML, JSON, SUMMARY, SESSIONS = "junit.xml", "report.html", "report.json", "summary.md", "sessions"
+from phasegate.pipeline.results import HTML, JSON, JUNIT, SESSIONS, SUMMARY, make_room
+from phasegate.pipeline.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +29,11 @@ class Measured:
     out: Path
 
     @property
+    def sessions(self) -> frozenset[str]:
+        """Ids of the sessions that the run measured, as far as it saved them."""
+        return frozenset(path.stem for path in (self.out / SESSIONS).glob("*.json"))
+
+    @property
     def summary(self) -> str | None:
         """The run in Markdown, or None where it ended before there was anything to say."""
         path = self.out / SUMMARY
@@ -44,24 +44,12 @@ def measure(settings: Settings, more: Sequence[str] = ()) -> Measured:
     """Run the suite; ``more`` are pytest options that the settings may overrule.
 
     Raises:
-        PipelineError: the folder of results cannot be written.
+        PipelineError: the folder of results cannot be written, or holds something else under their names.
     """
     out = settings.out
-    _empty(out)
+    make_room(out)
     results = [f"--junitxml={out / JUNIT}", *(f"--perf-report={out / name}" for name in (HTML, JSON, SUMMARY))]
     words = [settings.suite, *results, f"--perf-save-sessions={out / SESSIONS}", *more, *settings.options]
     # The environment goes on as it is: the key reaches pytest without standing in a command line.
     done = subprocess.run([sys.executable, "-m", "pytest", *words], check=False)
     return Measured(done.returncode, out)
-
-
-def _empty(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name in (JUNIT, HTML, JSON, SUMMARY, *TOLD):
-            (out / name).unlink(missing_ok=True)
-        shutil.rmtree(out / SESSIONS, ignore_errors=True)
-    except OSError as error:
-        raise PipelineError(
-            f"results cannot be written to {out} ({error.strerror}); name another with PERF_OUT"
-        ) from None

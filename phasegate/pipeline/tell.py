@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from phasegate.pipeline.measure import JSON, TOLD, Measured
+from phasegate.pipeline.measure import Measured
+from phasegate.pipeline.results import BENCHER, COMMENT, GITHUB_BENCHMARK, JSON, sign
 from phasegate.report.document import UnreadableReportError
 from phasegate.report.document.codec import from_json
 from phasegate.report.trackers import bencher, github_action_benchmark
 
 MARK = "<!-- phasegate -->"
 """First line of the comment: by it the next run finds the comment and replaces it, instead of adding one."""
-
-COMMENT, GITHUB_BENCHMARK, BENCHER = TOLD
 
 LONGEST_COMMENT = 60_000
 """Characters; GitHub refuses comments above 65,536."""
@@ -58,9 +57,14 @@ def comment_of(text: str) -> str:
 
 
 def tell(measured: Measured, text: str, environment: Mapping[str, str]) -> None:
-    """Write the comment, and what GitHub reads where this runs in one of its jobs."""
+    """Write the comment, and what GitHub reads where this runs in one of its jobs; then sign the results.
+
+    Raises:
+        OSError: the disk refused.
+    """
     (measured.out / COMMENT).write_text(comment_of(text), encoding="utf-8")
     _write_trackers(measured)
+    sign(measured.out)
     _append(environment.get("GITHUB_STEP_SUMMARY"), text if text.endswith("\n") else f"{text}\n")
     _append(environment.get("GITHUB_OUTPUT"), f"status={measured.status}\nmeaning={meaning(measured.status)}\n")
 

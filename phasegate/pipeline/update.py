@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from phasegate.baseline.changes import Change, changes
@@ -14,14 +14,19 @@ from phasegate.session import Session
 from phasegate.units import format_percent
 
 
-def stored(baselines: Path) -> dict[Path, float]:
-    """Every stored session's file and the moment it was written."""
-    return {path: path.stat().st_mtime for path in baselines.rglob("*.json")}
+def stored(baselines: Path) -> set[Path]:
+    """Every stored session's file. None is ever overwritten, so that a name says all."""
+    return {path for path in baselines.rglob("*.json") if not any(part.startswith(".") for part in path.parts[-2:])}
 
 
-def before_and_after(baselines: Path, known: dict[Path, float]) -> str | None:
-    """What a run added to a folder, as Markdown; None where it added nothing. ``known`` is `stored` before it."""
-    new = sorted(path for path, moment in stored(baselines).items() if known.get(path) != moment)
+def before_and_after(baselines: Path, known: Collection[Path], own: Collection[str]) -> str | None:
+    """What a run added to a folder, as Markdown; None where it added nothing.
+
+    Args:
+        known: `stored` before the run.
+        own: ids of the run's sessions: others may have been stored by another job meanwhile.
+    """
+    new = sorted(path for path in stored(baselines) if path not in known and path.stem in own)
     if not new:
         return None
     parts = ["## Baselines updated", ""]

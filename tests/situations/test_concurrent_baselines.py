@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import multiprocessing
 import os
 import random
@@ -76,7 +78,7 @@ def write(root: Path, who: str, updates: int) -> tuple[str, list[str]]:
     return "writer", failed
 
 
-def read(root: Path, stop: Event, how: Callable[[], list[Session]]) -> tuple[str, list[str]]:
+def read(stop: Event, how: Callable[[], list[Session]]) -> tuple[str, list[str]]:
     failed, reads = [], 0
     while not stop.is_set() or not reads:
         reads += 1
@@ -96,8 +98,8 @@ def race(root: Path, writers: int, updates: int) -> None:
     folder = root / ONE.fingerprint
     BaselineStore(root).add(update("before"))
     works: list[Callable[[], Any]] = [lambda who=who: write(root, f"w{who}", updates) for who in range(writers)]  # type: ignore[misc]
-    works.append(lambda: read(root, stop, lambda: BaselineStore(root).read(ONE.fingerprint)))
-    works.append(lambda: read(root, stop, lambda: read_side(folder)))
+    works.append(lambda: read(stop, lambda: BaselineStore(root).read(ONE.fingerprint)))
+    works.append(lambda: read(stop, lambda: read_side(folder)))
     with children(*works) as answers:
         end = time.monotonic() + 280
         while len(list(folder.glob("w*-*.json"))) < writers * updates * EACH and time.monotonic() < end:
@@ -211,12 +213,13 @@ def test_a_file_system_without_locks_loses_nothing_either(tmp_path: Path, monkey
     """Two writers without a lock: each move tolerates that the other has made it."""
 
     def none(*_: Any) -> None:
-        raise OSError(lock_module.errno.ENOLCK, "No locks available")
+        raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(lock_module.fcntl, "flock", none)
+    monkeypatch.setattr(fcntl, "flock", none)
     store = BaselineStore(tmp_path)
     store.add(update("a"))
-    real, done = os.rename, []
+    real = os.rename
+    done: list[bool] = []
 
     def other_first(source: Any, target: Any) -> None:
         if ".committed-" in str(source) and not done:
