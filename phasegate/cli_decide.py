@@ -98,6 +98,8 @@ def run(args: argparse.Namespace) -> int:
         return USAGE
     try:
         with open_lab(opening) as lab:
+            for warning in lab.warnings:
+                print(f"warning: {warning}", file=sys.stderr)
             for workload in workloads:
                 _decide(lab, workload, objectives, args, out, before[workload.name])
     except (EngineError, MeasurementError, CalibrationError, ValueError, OSError) as error:

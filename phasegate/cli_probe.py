@@ -226,6 +226,8 @@ def _requests(args: argparse.Namespace, shape: Shape) -> Iterator[tuple[Target, 
         yield target, _as_they_stand(args, extras)
         return
     with open_lab(opening) as lab:
+        for warning in lab.warnings:
+            print(f"warning: {warning}", file=sys.stderr)
         target = replace(lab.target, idle_timeout=args.idle_timeout, timeout=args.timeout)
         yield target, _requests_of(lab, args, shape, own_engine=not base_url)
 

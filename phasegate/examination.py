@@ -185,6 +185,8 @@ def measure_repeats(
         CalibrationError: prompts of these lengths cannot be written.
     """
     endpoint = endpoint or lab.endpoint
+    lab.calibration(endpoint)  # which finds out how short an answer may be
+    output_tokens = max(output_tokens, lab.least_answers.get(endpoint, 1))
     prompt_tokens = shared_tokens + own_tokens
     expected = Expected(endpoint=endpoint, max_tokens=output_tokens, prompt_tokens=prompt_tokens, cold_prompt=False)
     prompts = _repeated_prompts(lab, endpoint, shared_tokens, own_tokens, beginnings, times)

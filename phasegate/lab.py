@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from phasegate.counting import CountingError, count_tokens
 from phasegate.engines.base import Engine
 from phasegate.engines.cache_mark import content, too_short_reason, unmarked_reason, why_not_marked
 from phasegate.engines.host_probe import HostWatch, watch_host
@@ -79,6 +80,9 @@ class Lab:
         patience: waits where the server limits the rate.
         calibrations: the client's own error, as far as it was measured; shared by all sessions of a run.
         metrics_urls: metrics pages of the workers behind the server, to read instead of its own; none for its own.
+        key_name: the variable that holds the key, for messages.
+        warnings: what a reader must know of the server, a line each.
+        least_answers: endpoint -> the lowest output limit that the server is known to accept.
     """
 
     engine: Engine
@@ -98,6 +102,9 @@ class Lab:
     patience: Patience = field(default_factory=Patience)
     calibrations: Calibrations = field(default_factory=Calibrations)
     metrics_urls: tuple[str, ...] = ()
+    key_name: str = "OPENAI_API_KEY"
+    warnings: tuple[str, ...] = ()
+    least_answers: dict[str, int] = field(default_factory=dict)
     runs: dict[str, WorkloadRun] = field(default_factory=dict)
     _calibrations: dict[str, Calibration | UncountableError] = field(default_factory=dict)
     _overheads: dict[str, Overheads | None] = field(default_factory=dict)
@@ -239,19 +246,13 @@ class Lab:
             return calibrate_known(words, count) if words else calibrate(COMMON_WORDS, count)
 
     def _counter(self, endpoint: str) -> Callable[[str], int]:
-        """Counts prompt tokens by asking for one token of output and reading ``usage.prompt_tokens``."""
+        """Counts prompt tokens by asking."""
 
         def count(prompt: str) -> int:
-            expected = Expected(endpoint=endpoint, max_tokens=1, cold_prompt=False)
-            line = self.send_one(prompt, expected, output_tokens=1)
-            # A model that reasons unseen spends the one token on that: an empty answer, with its counts.
-            if line.status != "ok" and not (line.status == "empty" and line.prompt_tokens is not None):
-                kind = line.error_kind or line.status
-                said = f": {line.error_message}" if line.error_message else ""
-                raise MeasurementError(f"a first request, to count its tokens, failed ({kind}){said}")
-            if line.prompt_tokens is None:
-                raise MeasurementError("the server does not tell how many tokens a prompt has: no usage in its answer")
-            return line.prompt_tokens
+            try:
+                return count_tokens(self, prompt, endpoint)
+            except CountingError as error:
+                raise MeasurementError(str(error)) from None
 
         return count
 

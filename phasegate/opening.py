@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from phasegate.engines.address import Address, address_of, target_at
 from phasegate.engines.attached import AttachedEngine
@@ -158,11 +159,17 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
             watch=watch_host(server),
             purse=opening.purse,
             metrics_urls=opening.metrics_urls,
+            **_told_by(engine),
         )
     finally:
         if own_cores is not None:
             os.sched_setaffinity(0, own_cores)
         engine.stop()
+
+
+def _told_by(engine: Engine) -> dict[str, Any]:
+    """What only a server that is found running needs to say."""
+    return {"key_name": engine.key_name, "warnings": engine.warnings} if isinstance(engine, AttachedEngine) else {}
 
 
 def check_engine(opening: Opening) -> Opening:

@@ -139,6 +139,7 @@ class PytestGate:
         with ExitStack() as stack:
             other = stack.enter_context(open_lab(reference, self.state.say))
             other.progress = self.lab.progress
+            self.lab.warnings += tuple(f"reference: {warning}" for warning in other.warnings)
             visits = spread_over_visits(workloads, self.state.opening.requests)
             return gate_paired(self.lab, other, visits, policy, blocks=self.state.blocks, say=self.state.say)
 

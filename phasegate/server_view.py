@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from phasegate.counting import shortest_answer
 from phasegate.engines.metrics.page import MetricsDoor
 from phasegate.metric import Undefined
 from phasegate.run import WorkloadRun
@@ -20,7 +21,7 @@ from phasegate.stats.first_token import (
     split_by_counts,
     split_by_timings,
 )
-from phasegate.timeline import Expected, Timeline
+from phasegate.timeline import Timeline
 from phasegate.words import COMMON_WORDS
 from phasegate.workload import Cell
 
@@ -109,9 +110,8 @@ def _http_cost(view: ServerView, lab: Lab, endpoint: str) -> float | None:
 
 
 def _least_request(lab: Lab, endpoint: str, number: int) -> Timeline:
-    """One token asked for after one word."""
-    expected = Expected(endpoint=endpoint, max_tokens=1, cold_prompt=False)
-    return lab.send_one(_text(lab, number, 1), expected, 1)
+    """The shortest answer there is to one word."""
+    return shortest_answer(lab, _text(lab, number, 1), endpoint)
 
 
 def _token_cost(lab: Lab, endpoint: str) -> tuple[tuple[float, float], ...] | None:

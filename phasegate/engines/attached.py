@@ -20,6 +20,7 @@ from phasegate.engines.base import EngineError
 from phasegate.engines.detect import detect, told_by
 from phasegate.engines.identity import ServerIdentity, printable
 from phasegate.engines.profile import EngineProfile, profile_for
+from phasegate.engines.refusal import refusal_words
 from phasegate.load.target import Azure
 from phasegate.wire.messages import without_key
 
@@ -58,6 +59,7 @@ class AttachedEngine:
         self._api_key = api_key
         self._hardware = hardware
         self._identity: ServerIdentity | None = None
+        self._unlisted: str | None = None
 
     def __repr__(self) -> str:
         return f"AttachedEngine({without_userinfo(self._base_url)!r}, model={self._model!r})"
@@ -86,12 +88,15 @@ class AttachedEngine:
     def start(self) -> None:
         """Find the server and settle on a model.
 
+        The list of models decides only where the user named none: keys may chat and not list, gateways have no list or
+        a part of one, and servers answer to names that they do not list. What is asked next tells a wrong key or name.
+
         Raises:
-            EngineError: nobody answers there, the key is wrong, or the model is not there; with the remedy.
+            EngineError: nobody answers there, or no model was named and none can be chosen; with the remedy.
         """
         problem = address_problem(self._base_url) or key_problem(self._api_key)
         if problem:
-            where = self._key_name if "key" in problem else f"base URL {without_userinfo(self._base_url)!r}"
+            where = self.key_name if "key" in problem else f"base URL {without_userinfo(self._base_url)!r}"
             raise EngineError(f"{where}: {problem}")
         listed = self._models()
         if self._model is None:
@@ -102,7 +107,15 @@ class AttachedEngine:
                 )
             self._model = listed[0]
         elif listed and not _is_listed(self._model, listed):
-            raise EngineError(f"{self._where()}: no model {self._model!r} there; it has {self._names(listed)}")
+            self._unlisted = (
+                f"model {printable(self._model)!r} is not in the list of {self._where()}, which has "
+                f"{self._names(listed)}; it is asked for all the same"
+            )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader must know of a server that is measured all the same."""
+        return () if self._unlisted is None else (self._unlisted,)
 
     def _models(self) -> list[str] | None:
         """Names of the models the server lists; None where it lists none but does answer."""
@@ -127,22 +140,19 @@ class AttachedEngine:
         return printable(without_key(", ".join(models[:LISTED]), self._api_key)) + more
 
     def _problem(self, error: AskError) -> str | None:
-        """Why a model list did not come, and the remedy; None where a server may well do without one."""
+        """Why nothing can be asked here without a model list, and the remedy; None where it can."""
         status = error.status
         if not error.answered:
             return f"no server answers there ({error}); start it, or check the address"
-        if status in (401, 403):
-            return f"the key was refused (HTTP {status}); check {self._key_name}"
-        if status is not None and 300 <= status < 400:
-            return f"it redirects (HTTP {status}), which a measurement does not follow; give the final address"
-        if status is not None and status >= 500:
-            return f"the server is not ready (HTTP {status}); wait until it has loaded its model, or look at its log"
-        # What is left has no model list here: a wrong path, another kind of server, or one that never lists.
-        if not self._base_url.endswith("/v1") and self._answers_below_v1():
+        # A wrong path, another kind of server, or one that never lists.
+        elsewhere = status in (404, None) and not self._base_url.endswith("/v1")
+        if elsewhere and self._answers_below_v1():
             return f"no API there; it is at {self._where()}/v1"
+        if self._model is not None:
+            return None
         if status is None:
             return f"something answers there, but not an OpenAI-style API ({error}); check the address"
-        return None
+        return refusal_words(status, self.key_name, listing=True)
 
     def _answers_below_v1(self) -> bool:
         try:
@@ -156,7 +166,8 @@ class AttachedEngine:
         return None if self._address is None else self._address.told
 
     @property
-    def _key_name(self) -> str:
+    def key_name(self) -> str:
+        """The variable that holds the key."""
         return "OPENAI_API_KEY" if self._address is None else self._address.key_name
 
     def _where(self) -> str:

@@ -96,6 +96,7 @@ def write_gate(terminal: Any, gate: Any) -> None:
 def heading(lab: Lab) -> Iterator[str]:
     """What was measured, from where, and what would repeat it."""
     yield f"server   {lab.server.describe()}"
+    yield from (f"warning  {warning}" for warning in lab.warnings)
     yield f"profile  {profile_words(lab.profile, lab.server, lab.endpoint, mark_prefix=lab.mark_prefix)}"
     yield f"client   {lab.client.describe()}"
     yield f"prompts  {lab.prompt_line()}; seed {lab.seed}"

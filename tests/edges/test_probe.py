@@ -166,9 +166,10 @@ def test_what_does_not_speak_http(probe: Probe, raw: bytes, kind: str) -> None:
 
 
 def test_an_unknown_model_and_one_that_must_be_named(probe: Probe, server: SimulatorEngine) -> None:
-    """The models there are."""
+    """The server's own refusal, and the models it lists."""
     assert probe("--base-url", server.base_url, "--model", "other", "--input-tokens", "64") == 1
-    assert "no model 'other' there; it has simulated" in probe.err
+    assert "failed (http_404)" in probe.err
+    assert f"model 'other' is not in the list of {server.base_url}, which has simulated" in probe.err
     with house({"/v1/models": models("a", "b")}) as two:
         assert probe("--base-url", two.base_url) == 1
     assert "which model? it has a, b" in probe.err

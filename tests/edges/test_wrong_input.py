@@ -56,10 +56,10 @@ def test_a_wrong_key_is_named_by_its_variable_only(quick: QuickPytest, small: Pa
 
 
 def test_an_unknown_model(quick: QuickPytest, small: Path, guarded: SimulatorEngine) -> None:
-    """What there is instead."""
+    """The server's own refusal, and what there is instead."""
     options = ("perf_tests/test_rows.py", "--perf-workloads", small, "--perf-base-url", guarded.base_url)
     done = quick.run(*options, "--perf-model", "other", OPENAI_API_KEY=KEY)
-    refused(done, UNREACHABLE, "no model 'other' there; it has simulated")
+    refused(done, INVALID, "failed (http_404): The model `other` does not exist")
 
 
 def test_a_model_that_the_server_refuses_though_it_lists_none(quick: QuickPytest, small: Path) -> None:

@@ -63,11 +63,34 @@ def test_of_several_models_one_must_be_named() -> None:
     assert engine.model == "b"
 
 
-def test_an_unknown_model_is_refused_with_those_there_are() -> None:
-    """At most eight names."""
+def test_a_model_that_is_not_listed_is_asked_for_with_a_warning() -> None:
+    """At most eight names (C002)."""
     with house({"/v1/models": models(*"abcdefghij")}) as server:
-        line = refusal(server.base_url, "z")
-    assert "no model 'z' there; it has a, b, c, d, e, f, g, h and 2 more" in line
+        engine = AttachedEngine(server.base_url, "z")
+        engine.start()
+    (warning,) = engine.warnings
+    assert warning.startswith("model 'z' is not in the list of http://127.0.0.1")
+    assert "which has a, b, c, d, e, f, g, h and 2 more; it is asked for" in warning
+    assert engine.model == "z"
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        *(Door({"error": "no"}, status) for status in (401, 403, 404, 405, 429, 500, 501, 502, 503)),
+        Door(None, 302, {"location": "http://127.0.0.1:9/"}),
+        Door("<html>"),
+        Door({"data": []}),
+        Door({"object": "list"}),
+    ],
+    ids=lambda door: f"{door.status} {door.content}",
+)
+def test_no_list_decides_anything_where_a_model_was_named(door: Door) -> None:
+    """Forbidden, missing, broken, empty (C003): the first request tells what there is to tell."""
+    with house({"/v1/models": door}) as server:
+        engine = AttachedEngine(server.base_url, "m", KEY)
+        engine.start()
+        assert engine.warnings == ()
 
 
 def test_a_server_without_a_model_list_is_used_when_a_model_is_named() -> None:
@@ -91,8 +114,8 @@ def test_nobody_there() -> None:
 def test_a_wrong_key_is_said_and_not_shown(status: int) -> None:
     """The line names the variable, never its content."""
     with house({"/v1/models": Door({"error": "bad key"}, status)}) as server:
-        line = refusal(server.base_url, "m", KEY)
-    assert f"the key was refused (HTTP {status}); check OPENAI_API_KEY" in line
+        line = refusal(server.base_url, None, KEY)
+    assert f"the key was refused (HTTP {status}); check OPENAI_API_KEY; or name the model" in line
     assert KEY not in line
 
 
@@ -115,13 +138,13 @@ def test_a_forgotten_version_path_is_pointed_out(doors: Mapping[str, Door]) -> N
 def test_a_server_that_is_loading_is_not_taken_for_one_without_models() -> None:
     """llama.cpp answers 503 while it reads its weights."""
     with house({"/v1/models": Door({"error": "Loading model"}, 503)}) as server:
-        assert "the server is not ready (HTTP 503)" in refusal(server.base_url, "m")
+        assert "the server is not ready (HTTP 503)" in refusal(server.base_url)
 
 
 def test_a_redirect_is_refused() -> None:
     """Its target would be measured through a detour, and be given the key."""
     with house({"/v1/models": Door(None, 301, {"location": "http://127.0.0.1:9/"})}) as server:
-        assert "it redirects (HTTP 301)" in refusal(server.base_url, "m")
+        assert "it redirects (HTTP 301)" in refusal(server.base_url)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +153,7 @@ def test_a_redirect_is_refused() -> None:
 def test_something_else_answers(answer: bytes) -> None:
     """Another service on the port is told apart from nobody there."""
     with speaking(answer) as base_url:
-        assert "something answers there, but not an OpenAI-style API" in refusal(base_url, "m")
+        assert "something answers there, but not an OpenAI-style API" in refusal(base_url)
 
 
 @pytest.mark.parametrize("base_url", ["127.0.0.1:8000/v1", "gpu-box/v1", "localhost:8000"])

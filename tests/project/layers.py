@@ -14,7 +14,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("prompt", "run", "client_error", "load_run", "load_plan", "budget", "spending"),
     ("gate",),
     ("baseline", "baselines", "interop", "engines", "load", "whole_file"),
-    ("server_view", "lab", "limits", "load_lab", "opening", "sitting", "gating", "selftest", "examination"),
+    ("counting", "server_view", "lab", "limits", "load_lab", "opening", "sitting", "gating", "selftest", "examination"),
     ("report",),
     ("starting", "pipeline"),
     (

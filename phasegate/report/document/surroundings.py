@@ -124,7 +124,8 @@ def validity_of(
 ) -> Validity:
     """Whether the numbers may be believed; ``sides`` are the gate's sessions, baseline first."""
     runs = [] if lab is None else sorted(lab.runs.values(), key=run_words.reading_order)
-    remarks = [f"{run.workload.name}: {line}" for run in runs for line in run_words.remarks(run)]
+    remarks = [] if lab is None else list(lab.warnings)
+    remarks += [f"{run.workload.name}: {line}" for run in runs for line in run_words.remarks(run)]
     for word, sessions in zip(("baseline", "run"), sides, strict=True):
         remarks += [f"session {one.session_id} of the {word}: {one.disturbed}" for one in sessions if one.disturbed]
     return Validity(
