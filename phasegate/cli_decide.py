@@ -1,6 +1,6 @@
 """``phasegate decide``: measure a workload and write down which phase binds it and what each lever would save.
 
-Exit status: 0 written, 1 nothing could be measured, 2 wrong usage.
+Exit status: 0 written, 5 nothing could be measured or written, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from phasegate.lab import Lab
     from phasegate.opening import Opening
     from phasegate.workload import Workload
-
-FAILED, USAGE = 1, 2
 
 LEVELS = (1, 4)
 """Users at a time, where nobody says otherwise."""
@@ -81,6 +79,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure, write or print, and return the exit status."""
     from phasegate.engines.base import EngineError
+    from phasegate.gate.exit_status import NOT_MEASURED, USAGE
     from phasegate.lab import MeasurementError
     from phasegate.opening import check_engine, open_lab, refuse_unused
     from phasegate.prompt import CalibrationError
@@ -104,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
                 _decide(lab, workload, objectives, args, out, before[workload.name])
     except (EngineError, MeasurementError, CalibrationError, ValueError, OSError) as error:
         print(f"phasegate decide: {error}", file=sys.stderr)
-        return FAILED
+        return NOT_MEASURED
     return 0
 
 

@@ -79,10 +79,11 @@ def _seconds(text: str) -> float:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and print. Exit status 0: every request measured; 1: one failed; 2: wrong usage."""
+    """Measure and print. Exit status 0: every request measured; 5: one failed; 2: wrong usage."""
     import numpy as np
 
     from phasegate.engines.base import EngineError
+    from phasegate.gate.exit_status import NOT_MEASURED, USAGE
     from phasegate.lab import MeasurementError
     from phasegate.load.load_check import load_line, load_problem, load_record
     from phasegate.load.shapes_run import run_shape
@@ -97,10 +98,10 @@ def run(args: argparse.Namespace) -> int:
             result = run_shape(target, requests, shape, np.random.default_rng())
     except (EngineError, MeasurementError, CalibrationError) as error:
         print(f"phasegate probe: {error}", file=sys.stderr)
-        return 1
+        return NOT_MEASURED
     except ValueError as error:
         print(f"phasegate probe: {error}", file=sys.stderr)
-        return 2
+        return USAGE
     lines = [decode(recording, target.api_key) for recording in result.recordings]
     problem = load_problem(result, shape, prefix=PREFIX) if shape.is_open else None
     if args.json:
@@ -117,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
     if problem is not None:
         print(f"INVALID_RUN: {problem}", file=sys.stderr)
     good = lines and all(line.status == "ok" for line in lines) and not result.partial and problem is None and drawn
-    return 0 if good else 1
+    return 0 if good else NOT_MEASURED
 
 
 def _check_svg(path: str | None) -> None:

@@ -113,7 +113,8 @@ class Lab:
     @cached_property
     def server_view(self) -> ServerView:
         """What the server tells about itself; what its requests cost is learnt once for all sessions of a run."""
-        door = MetricsDoor(self.engine.base_url, self.server.engine, self.engine.api_key, self.metrics_urls)
+        key, headers = self.profile.asking(self.engine.api_key)
+        door = MetricsDoor(self.engine.base_url, self.server.engine, key, self.metrics_urls, headers)
         return ServerView(door, self._overheads)
 
     def measure(self, workload: Workload) -> WorkloadRun:

@@ -24,8 +24,8 @@ from phasegate.load.health import ClientHealth
 from phasegate.load.load_check import load_problem, server_gone
 from phasegate.load.mix import Mix, plan_mixed
 from phasegate.load.pacing import Rate, poisson
-from phasegate.load.proxy import applies_to
 from phasegate.load.request import Request
+from phasegate.load.route import route_to
 from phasegate.load.shapes import Shape
 from phasegate.load.watcher import LoadWatcher, Say
 from phasegate.load.workers.driver import Driver, OneProcess, calibrate_driver, notes_of, worker_remark
@@ -107,7 +107,7 @@ class LoadLab:
     def calibrate(self, levels: Iterable[int]) -> None:
         """Measure the client's own error at those concurrencies, where it is not known yet; the server idles."""
         target = self.lab.target
-        proxied = target.transport == "auto" and applies_to(target.base_url)
+        proxied = target.transport == "auto" and route_to(target.base_url).proxy is not None
 
         def watcher(level: int, requests: Sequence[Request]) -> OnDone | None:
             if self.say is None:

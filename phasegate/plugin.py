@@ -117,6 +117,8 @@ def _state(config: pytest.Config) -> PerfState:
     """What this run knows, made at the first need; a wrong option or file ends the run with one line."""
     state = config.stash.get(STATE, None)
     if state is None:
+        from phasegate.engines.base import EngineError
+        from phasegate.judged import NotMeasurable
         from phasegate.pytest_state import PerfState
         from phasegate.strict_yaml import SettingsError
 
@@ -124,6 +126,8 @@ def _state(config: pytest.Config) -> PerfState:
             state = config.stash[STATE] = PerfState.from_config(config)
         except (SettingsError, ValueError) as error:
             raise pytest.UsageError(str(error)) from None
+        except EngineError as error:
+            raise NotMeasurable(str(error)) from None
     return state
 
 

@@ -20,6 +20,7 @@ from phasegate.engines.metrics.page import page_url
 from phasegate.engines.profile_book import FOLDER
 from phasegate.gate.policy import Policy
 from phasegate.judged import Judged, NotMeasurable
+from phasegate.load.route import RouteError
 from phasegate.opening import Opening, check_engine, refuse_unused, with_settings
 from phasegate.pytest_home import WORKLOADS, suite_home
 from phasegate.pytest_own import own_engine, register_metrics, with_own_workloads
@@ -114,6 +115,7 @@ class PerfState:
 
         Raises:
             SettingsError, ValueError: one line for the user.
+            RouteError: no way leads to the server.
         """
         given = config.getoption("--perf-workloads")
         folder = Path(given) if given else suite_home(config) / WORKLOADS
@@ -129,6 +131,8 @@ class PerfState:
             started = config.getoption("--perf-reference-config") is not None
             refuse_unused(opening, "--perf-", ("engine_model", "engine_python") if started else ())
             opening = check_engine(opening)
+        except RouteError:
+            raise  # The address may be right: what the environment says of the way to it is not.
         except EngineError as error:
             raise SettingsError(str(error)) from None
         check_facts(config)

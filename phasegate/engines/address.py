@@ -16,6 +16,7 @@ from phasegate.engines.base import EngineError
 from phasegate.engines.detect import profile_of_host
 from phasegate.engines.profile import EngineProfile, profile_named
 from phasegate.engines.profile_book import read_profiles
+from phasegate.load.route import route_to
 from phasegate.load.target import Azure, Target
 from phasegate.strict_yaml import SettingsError
 
@@ -66,8 +67,8 @@ def address_of(base_url: str, engine: str, folder: Path, environ: Mapping[str, s
         folder: the project's own profiles.
 
     Raises:
-        EngineError: no such profile, a profile that cannot be used, an incomplete Azure address, or one that is no base
-            of others; one line.
+        EngineError: no such profile, a profile that cannot be used, an incomplete Azure address, one that is no base of
+            others, or one that no way leads to; one line.
     """
     try:
         known = read_profiles(folder)
@@ -79,6 +80,8 @@ def address_of(base_url: str, engine: str, folder: Path, environ: Mapping[str, s
     url, azure = (base_url, None) if problem else _without_deployment(base_url, environ)
     if azure is None:
         _check(base_url)
+    if not problem:
+        route_to(url, environ)  # a proxy that cannot be used is said before anything is started
     told = named or hosted
     names = (*(told.key_env if told else ()), API_KEY)
     return Address(url, azure, named, hosted, known, next((name for name in names if environ.get(name)), names[0]))

@@ -1,21 +1,29 @@
 """Small questions to a server's side doors (``/v1/models``, ``/props``, ...): plain GET and POST, JSON, one error line.
 
-Nothing here is measured, so the standard library is enough. A key goes to the server that was named and nowhere else:
-it enters no message, and redirects are not followed. As with measured requests, loopback addresses never go through
-a proxy.
+Nothing here is measured, so the standard library is enough for the direct way. Which way that is (`load.route`) and who
+is trusted (`load.tls`) is decided as for measured requests, and through a proxy the library of measured requests asks.
+A key goes to the server that was named and nowhere else: it enters no message, and redirects are not followed.
 """
 
 from __future__ import annotations
 
 import base64
 import http.client
-import ipaddress
 import json
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
+
+from phasegate.engines.base import EngineError
+from phasegate.load.route import Route, route_to
+from phasegate.load.tls import tls_error, tls_words, trust
+
+if TYPE_CHECKING:
+    import httpx2
 
 SECONDS = 10.0
 
@@ -26,12 +34,16 @@ class AskError(RuntimeError):
     Attributes:
         status: HTTP status, or None where no HTTP answer came.
         answered: whether something answered at all; False for nobody there.
+        barred: whether something on the way is in the way (a proxy, TLS); the message then holds the remedy.
     """
 
-    def __init__(self, message: str, status: int | None = None, *, answered: bool = False) -> None:
+    def __init__(
+        self, message: str, status: int | None = None, *, answered: bool = False, barred: bool = False
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.answered = answered or status is not None
+        self.barred = barred
 
 
 def ask(
@@ -54,32 +66,36 @@ def ask(
         raise AskError("the answer is not JSON", answered=True) from None
 
 
-def ask_text(url: str, *, api_key: str | None = None, seconds: float = SECONDS) -> str:
+def ask_text(
+    url: str, *, api_key: str | None = None, seconds: float = SECONDS, headers: Mapping[str, str] | None = None
+) -> str:
     """The text that a URL answers with.
 
     Raises:
         AskError: no answer, or an error status.
     """
-    content, _ = _exchange(url, api_key, None, seconds)
+    content, _ = _exchange(url, api_key, None, seconds, more=headers)
     return content.decode("utf-8", errors="replace")
 
 
-def tell(url: str, *, api_key: str | None = None, seconds: float = SECONDS) -> None:
+def tell(
+    url: str, *, api_key: str | None = None, seconds: float = SECONDS, headers: Mapping[str, str] | None = None
+) -> None:
     """Post to a door that does something; whatever a success says is fine (SGLang answers with a sentence).
 
     Raises:
         AskError: no answer, or an error status.
     """
-    _exchange(url, api_key, {}, seconds)
+    _exchange(url, api_key, {}, seconds, more=headers)
 
 
-def server_header(url: str, *, api_key: str | None = None) -> str:
+def server_header(url: str, *, api_key: str | None = None, headers: Mapping[str, str] | None = None) -> str:
     """The ``Server`` header of a URL's answer, whatever its status; empty where there is none or no answer."""
     try:
-        _, headers = _exchange(url, api_key, None, SECONDS, any_status=True)
+        _, found = _exchange(url, api_key, None, SECONDS, any_status=True, more=headers)
     except AskError:
         return ""
-    return headers.get("server", "")
+    return found.get("server", "")
 
 
 def _exchange(
@@ -98,17 +114,72 @@ def _exchange(
             raise AskError(f"header {name}: its value holds a character that a header cannot carry")
         request.add_header(name, value)
     try:
-        with _opener(urlsplit(url).hostname).open(request, timeout=seconds) as answer:
-            return answer.read(), _lower(answer.headers)
+        route = route_to(url)
+        send = _directly if route.proxy is None else _through_a_proxy
+        status, content, headers = send(request, route, seconds)
+    except EngineError as error:  # a proxy or certificates that cannot be used
+        raise AskError(str(error), barred=True) from None
+    wanted = route.login_wanted(status)
+    if wanted is not None:
+        raise AskError(wanted, status, barred=True)
+    if not 200 <= status < 300 and not any_status:
+        raise AskError(f"HTTP {status}", status)
+    return content, headers
+
+
+_Answer = tuple[int, bytes, Mapping[str, str]]
+"""Status, content and headers in lower case."""
+
+
+def _directly(request: urllib.request.Request, route: Route, seconds: float) -> _Answer:
+    handlers: list[Any] = [_NoRedirect, urllib.request.ProxyHandler({})]
+    if route.url.startswith("https:"):
+        handlers.append(urllib.request.HTTPSHandler(context=trust()))
+    try:
+        with urllib.request.build_opener(*handlers).open(request, timeout=seconds) as answer:
+            return answer.status, answer.read(), _lower(answer.headers)
     except urllib.error.HTTPError as error:
         with error:
-            if any_status:
-                return b"", _lower(error.headers)
-            raise AskError(f"HTTP {error.code}", error.code) from None
+            return error.code, b"", _lower(error.headers)
     except OSError as error:  # urllib's own errors are OSErrors, too
+        fault = tls_error(error)
+        if fault is not None:
+            raise AskError(tls_words(fault, _place(route)), barred=True) from None
         raise AskError(_reason(error, seconds)) from None
     except http.client.HTTPException as error:
         raise AskError(f"the answer is not HTTP ({type(error).__name__})", answered=True) from None
+
+
+def _through_a_proxy(request: urllib.request.Request, route: Route, seconds: float) -> _Answer:
+    import httpx2
+
+    data = request.data if isinstance(request.data, bytes) else None
+    try:
+        with httpx2.Client(timeout=seconds, **route.options()) as client:
+            answer = client.request(
+                request.get_method(), request.full_url, content=data, headers=dict(request.header_items())
+            )
+            return answer.status_code, answer.content, _lower(answer.headers)
+    except httpx2.HTTPError as error:
+        raise _refusal(error, route, seconds) from None
+
+
+def _refusal(error: httpx2.HTTPError, route: Route, seconds: float) -> AskError:
+    import httpx2
+
+    fault = tls_error(error)
+    words = tls_words(fault, _place(route)) if fault is not None else route.barred(error)
+    if words is not None:
+        return AskError(words, barred=True)
+    if isinstance(error, httpx2.TimeoutException):
+        return AskError(f"no answer within {seconds:g} s through {route.proxy}")
+    answered = isinstance(error, httpx2.RemoteProtocolError)
+    return AskError(f"{str(error) or type(error).__name__}, through {route.proxy}", answered=answered)
+
+
+def _place(route: Route) -> str:
+    """Host and port, for messages."""
+    return urlsplit(route.url).netloc.rpartition("@")[2]
 
 
 def _request(url: str, api_key: str | None, body: object | None) -> urllib.request.Request:
@@ -116,7 +187,8 @@ def _request(url: str, api_key: str | None, body: object | None) -> urllib.reque
     if problem:
         raise AskError(problem)
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(_bare(url), data=data, headers={"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json", "User-Agent": _user_agent()}
+    request = urllib.request.Request(_bare(url), data=data, headers=headers)
     parts = urlsplit(url)
     if api_key:
         request.add_header("Authorization", f"Bearer {api_key}")
@@ -126,23 +198,17 @@ def _request(url: str, api_key: str | None, body: object | None) -> urllib.reque
     return request
 
 
+@lru_cache(maxsize=1)
+def _user_agent() -> str:
+    """What measured requests say (openai writes it): some gateways refuse programs that they do not know."""
+    return f"AsyncOpenAI/Python {version('openai')}"
+
+
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """A redirect is an answer like any other: urllib would carry the key to wherever it points."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
-
-
-def _opener(host: str | None) -> urllib.request.OpenerDirector:
-    direct = [urllib.request.ProxyHandler({})] if _is_loopback(host or "") else []
-    return urllib.request.build_opener(_NoRedirect, *direct)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _lower(headers: Any) -> dict[str, str]:

@@ -121,7 +121,7 @@ class AttachedEngine:
         """Names of the models the server lists; None where it lists none but does answer."""
         if self._told is not None and not self._told.lists_models:
             return None
-        key, headers = (self._api_key, {}) if self._told is None else self._told.asking(self._api_key)
+        key, headers = self._asking
         try:
             answer = ask(f"{self._base_url}/models", api_key=key, headers=headers)
         except AskError as error:
@@ -142,6 +142,8 @@ class AttachedEngine:
     def _problem(self, error: AskError) -> str | None:
         """Why nothing can be asked here without a model list, and the remedy; None where it can."""
         status = error.status
+        if error.barred:
+            return str(error)
         if not error.answered:
             return f"no server answers there ({error}); start it, or check the address"
         # A wrong path, another kind of server, or one that never lists.
@@ -155,8 +157,9 @@ class AttachedEngine:
         return refusal_words(status, self.key_name, listing=True)
 
     def _answers_below_v1(self) -> bool:
+        key, headers = self._asking
         try:
-            ask(f"{self._base_url}/v1/models", api_key=self._api_key)
+            ask(f"{self._base_url}/v1/models", api_key=key, headers=headers)
         except AskError:
             return False
         return True
@@ -164,6 +167,14 @@ class AttachedEngine:
     @property
     def _told(self) -> EngineProfile | None:
         return None if self._address is None else self._address.told
+
+    @property
+    def _asking(self) -> tuple[str | None, dict[str, str]]:
+        """The key as a bearer and the headers of every question: those that requests carry, as far as is known."""
+        profile = self._told
+        if profile is None and self._identity is not None:
+            profile = self.profile
+        return (self._api_key, {}) if profile is None else profile.asking(self._api_key)
 
     @property
     def key_name(self) -> str:
@@ -217,9 +228,10 @@ class AttachedEngine:
     def reset_prefix_cache(self) -> bool:
         """Empty the prefix cache where the engine has a door for it."""
         paths = self.profile.reset_paths(self.identity().settings)
+        key, headers = self._asking
         try:
             for path in paths:
-                tell(root_of(self._base_url) + path, api_key=self._api_key)
+                tell(root_of(self._base_url) + path, api_key=key, headers=headers)
         except AskError:
             return False
         return bool(paths)
@@ -228,9 +240,10 @@ class AttachedEngine:
         """Tokens of a text where the engine has ``/tokenize``; hosted APIs have none."""
         if self._address is not None and self._address.hosted is not None:
             return None
+        key, headers = self._asking
         for body in ({"content": text}, {"model": self.model, "prompt": text}):
             try:
-                answer = ask(f"{root_of(self._base_url)}/tokenize", api_key=self._api_key, body=body)
+                answer = ask(f"{root_of(self._base_url)}/tokenize", api_key=key, headers=headers, body=body)
             except AskError:
                 continue
             if isinstance(answer, dict):

@@ -41,7 +41,7 @@ class _Server:
     def header(self) -> str:
         """The ``Server`` header of the model list."""
         if "server" not in self.headers:
-            self.headers["server"] = server_header(f"{self.base_url}/models", api_key=self.api_key)
+            self.headers["server"] = server_header(f"{self.base_url}/models", api_key=self.api_key, headers=self.more)
         return self.headers["server"]
 
     def owner(self) -> str | None:

@@ -41,6 +41,13 @@ CLI_STATUS: dict[Verdict, int] = {
 
 USAGE = 2
 
+NOT_MEASURED = 5
+"""Exit status of every command that could not do its work: no server, a request that failed, a full disk, a fault of
+ours. Never 1, which says that something was measured and is too slow or wrong."""
+
+PYTEST_NOT_MEASURED = 15
+"""The same of a pytest run."""
+
 _PYTEST_SEVERITY = (15, 1, 14, 13, GREEN)
 """Worst first: a broken run proves nothing, a regression is proven, the rest is unknown."""
 

@@ -18,12 +18,12 @@ from phasegate.load.door import Door, Outgoing
 from phasegate.load.exchange import Exchange
 from phasegate.load.files import allow_open_files
 from phasegate.load.link import ConnectFailedError, Dialer, Link
-from phasegate.load.proxy import applies_to
 from phasegate.load.reactor import Reactor
 from phasegate.load.request import Request
+from phasegate.load.route import Route, route_to
 from phasegate.load.target import Target
 from phasegate.load.through_httpx2 import Httpx2Path
-from phasegate.load.tls import default_context
+from phasegate.load.tls import trust
 from phasegate.timeline import Ending, Recording
 
 DIAL_AT_ONCE = 64
@@ -68,6 +68,10 @@ class Client:
 
     ``max_concurrency`` is what the caller promises to keep in flight at most; the client makes room for it
     (open files) and never queues below it.
+
+    Raises:
+        ValueError: the concurrency is below 1.
+        EngineError: the environment names a proxy that cannot be used.
     """
 
     def __init__(self, target: Target, max_concurrency: int = 1) -> None:
@@ -78,7 +82,8 @@ class Client:
         self.in_flight = 0
         self.peak_in_flight = 0
         """Requests between their send and their end, at most at one moment."""
-        self.proxied = target.transport == "httpx2" or (target.transport == "auto" and applies_to(target.base_url))
+        self._route = Route(target.base_url) if target.transport == "socket" else route_to(target.base_url)
+        self.proxied = target.transport == "httpx2" or self._route.proxy is not None
         """Whether requests take the way through a proxy (`through_httpx2`)."""
         self._aborted = False
         self._running: set[Exchange] = set()
@@ -90,7 +95,7 @@ class Client:
         self._reactor = Reactor()
         self._slots = asyncio.Semaphore(DIAL_AT_ONCE)
         self._dialers: dict[tuple[str, str, int], Dialer] = {}
-        self._httpx2 = Httpx2Path(self.target) if self.proxied else None
+        self._httpx2 = Httpx2Path(self.target, self._route) if self.proxied else None
         return self
 
     async def __aexit__(
@@ -205,7 +210,7 @@ class Client:
         url = outgoing.message.url
         key = (url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80))
         if key not in self._dialers:
-            tls = default_context() if url.scheme == "https" else None
+            tls = trust() if url.scheme == "https" else None
             self._dialers[key] = Dialer(url.host, key[2], tls, self._reactor)
         return self._dialers[key]
 

@@ -16,6 +16,7 @@ from typing import Protocol, cast
 
 from phasegate.load.exchange import Exchange, describe
 from phasegate.load.reactor import Reactor
+from phasegate.load.tls import tls_words
 
 
 class ConnectFailedError(Exception):
@@ -153,7 +154,7 @@ class Dialer:
         except (asyncio.TimeoutError, TimeoutError):
             raise ConnectFailedError(f"no connection to {self._where} within {timeout:g} s") from None
         except ssl.SSLError as error:
-            raise ConnectFailedError(f"TLS with {self._where} failed: {error.reason or describe(error)}") from None
+            raise ConnectFailedError(tls_words(error, self._where)) from None
         except OSError as error:
             raise ConnectFailedError(f"cannot connect to {self._where}: {describe(error)}") from None
 

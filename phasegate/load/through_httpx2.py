@@ -10,11 +10,14 @@ import asyncio
 from collections.abc import Mapping
 from time import monotonic
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 
 from phasegate.load.door import Outgoing
+from phasegate.load.route import Route
 from phasegate.load.target import Target
+from phasegate.load.tls import tls_error, tls_words
 from phasegate.timeline import Ending, Read, Recording
 
 _CONNECT_FAILURES = (
@@ -46,11 +49,11 @@ class _Log:
 class Httpx2Path:
     """Sends prepared requests through httpx2, one connection each."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, route: Route) -> None:
         self._timeout = target.timeout
-        self._http = httpx2.AsyncClient(
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0), follow_redirects=False
-        )
+        self._route = route
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
+        self._http = httpx2.AsyncClient(limits=limits, **route.options())
 
     async def close(self) -> None:
         """Close what is still open."""
@@ -66,7 +69,7 @@ class Httpx2Path:
         except asyncio.CancelledError:
             ending, detail = Ending.CANCELLED, "stopped by the client"
         except httpx2.HTTPError as error:
-            ending, detail = _ending_of(error), str(error) or type(error).__name__
+            ending, detail = _ending_of(error), self._words(error)
         except (asyncio.TimeoutError, TimeoutError):
             ending, detail = Ending.TOTAL_TIMEOUT, f"no end within {self._timeout:g} s"
         if ending is Ending.CONNECT_FAILED:
@@ -89,6 +92,12 @@ class Httpx2Path:
             detail=detail,
             expected=outgoing.request.expected,
         )
+
+    def _words(self, error: httpx2.HTTPError) -> str:
+        fault = tls_error(error)
+        if fault is not None:
+            return tls_words(fault, urlsplit(self._route.url).netloc)
+        return self._route.barred(error) or str(error) or type(error).__name__
 
     async def _receive(self, outgoing: Outgoing, log: _Log) -> None:
         response = await self._http.send(outgoing.message, stream=True)

@@ -26,6 +26,8 @@ PRELOADED = ("numpy", "scipy.stats", "openai", "openai.types", "yaml", "rich.tab
 
 CLEARED = (
     "CI", "OPENAI_BASE_URL", "OPENAI_API_KEY", "PYTEST_ADDOPTS", "PHASEGATE_CACHE_DIR",
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
     "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID",
 )  # fmt: skip
 """Variables of the surroundings that would change a run."""

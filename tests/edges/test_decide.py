@@ -132,7 +132,7 @@ def test_wrong_usage_of_decide_is_one_line(words: list[str], said: str, capsys: 
 def test_marks_are_refused_where_the_engine_knows_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line, before anything is measured."""
     words = ["decide", str(write_workload(tmp_path)), "--engine", "simulator", "--mark-prefix"]
-    assert main(words) == 1
+    assert main(words) == 5
     error = capsys.readouterr().err.strip()
     assert error.startswith("phasegate decide: --perf-mark-prefix: the profile simulator")
     assert "\n" not in error

@@ -119,10 +119,10 @@ def test_nobody_there(probe: Probe) -> None:
     """Exit status 1: one line where the server must be asked first, a failed record where it need not be."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-    assert probe("--base-url", url) == 1
+    assert probe("--base-url", url) == 5
     assert len(probe.err.splitlines()) == 1
     assert "no server answers there (connection refused)" in probe.err
-    assert probe("--base-url", url, "--model", "m", "--json") == 1
+    assert probe("--base-url", url, "--model", "m", "--json") == 5
     (one,) = probe.requests()
     assert one["status"] == "error"
     assert one["error_kind"]
@@ -133,9 +133,9 @@ def test_a_wrong_key(probe: Probe, server: SimulatorEngine, monkeypatch: pytest.
     """Named by its variable, shown nowhere."""
     wrong = "sk-wrong-5c11e0"
     monkeypatch.setenv("OPENAI_API_KEY", wrong)
-    assert probe("--base-url", server.base_url) == 1
+    assert probe("--base-url", server.base_url) == 5
     assert "the key was refused (HTTP 401); check OPENAI_API_KEY" in probe.err
-    assert probe("--base-url", server.base_url, "--model", "simulated", "--json") == 1
+    assert probe("--base-url", server.base_url, "--model", "simulated", "--json") == 5
     assert probe.requests()[0]["error_kind"] == "http_401"
     assert wrong not in probe.out + probe.err
 
@@ -145,9 +145,9 @@ def test_a_server_that_quotes_the_key_in_its_answer(probe: Probe) -> None:
     said = json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}", "code": 401}}).encode()
     answer = Answer(((0.0, said),), status=401, headers=(("content-type", "application/json"),), framing="length")
     with Loopback(answer) as quoting:
-        assert probe("--base-url", quoting.base_url, "--model", "m", "--json") == 1
+        assert probe("--base-url", quoting.base_url, "--model", "m", "--json") == 5
         assert "Incorrect API key provided" in probe.requests()[0]["error_message"]
-        assert probe("--base-url", quoting.base_url, "--model", "m") == 1
+        assert probe("--base-url", quoting.base_url, "--model", "m") == 5
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_server_that_quotes_the_key_in_its_answer(probe: Probe) -> None:
 def test_what_does_not_speak_http(probe: Probe, raw: bytes, kind: str) -> None:
     """One failed request with a reason."""
     with Loopback(Answer(raw=raw)) as strange:
-        assert probe("--base-url", strange.base_url, "--model", "m", "--json") == 1
+        assert probe("--base-url", strange.base_url, "--model", "m", "--json") == 5
     (one,) = probe.requests()
     assert one["status"] == "error"
     assert one["error_kind"]
@@ -167,11 +167,11 @@ def test_what_does_not_speak_http(probe: Probe, raw: bytes, kind: str) -> None:
 
 def test_an_unknown_model_and_one_that_must_be_named(probe: Probe, server: SimulatorEngine) -> None:
     """The server's own refusal, and the models it lists."""
-    assert probe("--base-url", server.base_url, "--model", "other", "--input-tokens", "64") == 1
+    assert probe("--base-url", server.base_url, "--model", "other", "--input-tokens", "64") == 5
     assert "failed (http_404)" in probe.err
     assert f"model 'other' is not in the list of {server.base_url}, which has simulated" in probe.err
     with house({"/v1/models": models("a", "b")}) as two:
-        assert probe("--base-url", two.base_url) == 1
+        assert probe("--base-url", two.base_url) == 5
     assert "which model? it has a, b" in probe.err
 
 
@@ -179,7 +179,7 @@ def test_one_failure_among_several_is_a_failure(probe: Probe) -> None:
     """The others are measured all the same."""
     answers = iter([steady(3, first=0.01, gap=0.01), Answer(ending="refuse"), steady(3, first=0.01, gap=0.01)])
     with Loopback(lambda _: next(answers)) as moody:
-        assert probe("--base-url", moody.base_url, "--model", "m", "--requests", "3", "--json") == 1
+        assert probe("--base-url", moody.base_url, "--model", "m", "--requests", "3", "--json") == 5
     assert [one["status"] for one in probe.requests()] == ["ok", "error", "ok"]
 
 
@@ -208,8 +208,8 @@ def test_a_server_that_repeats_the_key_is_not_quoted(probe: Probe) -> None:
     with house({"/v1/models": models(f"a-{KEY}", "b"), "/v1/chat/completions": Door(body)}) as server:
         assert probe("--base-url", server.base_url, "--model", f"a-{KEY}", "--prompt", "hi", "--json") == 0
         assert probe.requests()[0]["text"] == " [hidden]"
-        assert probe("--base-url", server.base_url) == 1
+        assert probe("--base-url", server.base_url) == 5
         assert "it has a-[hidden], b" in probe.err
     with house({"/v1/chat/completions": Door(f"no {KEY} here", 403)}) as server:
-        assert probe("--base-url", server.base_url, "--model", "m", "--prompt", "hi") == 1
+        assert probe("--base-url", server.base_url, "--model", "m", "--prompt", "hi") == 5
         assert "no [hidden] here" in probe.out

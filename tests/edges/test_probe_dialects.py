@@ -47,7 +47,7 @@ def test_the_wrong_endpoint_is_one_line(capsys: pytest.CaptureFixture[str]) -> N
     with Loopback(script_of(DOCUMENTED["anthropic-messages"])) as server:
         status = main(["probe", "--base-url", server.base_url, "--model", "m", "--prompt", "hi"])
     out = capsys.readouterr().out
-    assert status == 1
+    assert status == 5
     assert "wrong_dialect" in out
     assert "Anthropic's Messages" in out
     assert "--perf-endpoint" in out

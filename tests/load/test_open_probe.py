@@ -61,10 +61,10 @@ def test_a_rate_is_driven_and_reported(capsys: pytest.CaptureFixture[str], serve
 def test_a_rate_that_the_cap_prevents_is_an_invalid_run(
     capsys: pytest.CaptureFixture[str], server: SimulatorEngine
 ) -> None:
-    """Exit status 1, one line, and the option of this command in it."""
+    """Exit status 5, one line, and the option of this command in it."""
     given = ("--base-url", server.base_url, "--model", "simulated", "--max-tokens", "60", "--requests", "12")
     status, out, err = probe(capsys, *given, "--request-rate", "1000", "--max-concurrency", "1")
-    assert status == 1
+    assert status == 5
     assert "were sent where 1,000 requests/s were due" in err
     assert "raise --max-concurrency or lower --request-rate" in err
     assert "open loop, Poisson arrivals, 1000 requests/s, at most 1 at a time" in out

@@ -42,7 +42,7 @@ def test_a_suite_is_measured_though_one_token_is_refused(quick: QuickPytest, one
 def test_a_limit_that_no_try_meets_ends_with_the_first_refusal(quick: QuickPytest) -> None:
     """One line with the server's own words."""
     done = probed(quick, Oddities(least_limit=65), "--model", "m", "--max-tokens", "128")
-    assert done.status == 1
+    assert done.status == 5
     assert "a first request, to count its tokens, failed (http_400): Invalid 'max_tokens'" in done.output
     assert "but got 1 instead" in done.output
 
@@ -75,7 +75,7 @@ def test_a_wrong_name_ends_with_the_servers_own_404(quick: QuickPytest) -> None:
         return _json(words, 404)
 
     done = _probed_at(quick, answer)
-    assert done.status == 1
+    assert done.status == 5
     assert "failed (http_404): The model `x` does not exist" in done.output
     assert "is not in the list of" in done.output
     assert "which has a, b" in done.output
@@ -93,7 +93,7 @@ def test_a_list_that_is_kept_back_decides_nothing(quick: QuickPytest, status: in
 def test_a_wrong_key_is_told_by_its_own_refusal(quick: QuickPytest, status: int) -> None:
     """C003: the list is forbidden and so is the request; the variable is named, its content is not."""
     done = _probed_at(quick, lambda _: _json(b'{"error": {"message": "Incorrect API key provided"}}', status))
-    assert done.status == 1
+    assert done.status == 5
     assert f"failed (http_{status}): Incorrect API key provided" in done.output
     assert f"the key was refused (HTTP {status}); check OPENAI_API_KEY" in done.output
     assert "sk-of-a-test" not in done.output
@@ -102,7 +102,7 @@ def test_a_wrong_key_is_told_by_its_own_refusal(quick: QuickPytest, status: int)
 def test_without_a_name_a_forbidden_list_asks_for_one(quick: QuickPytest) -> None:
     """Nothing else tells what to ask for."""
     done = probed(quick, Oddities(models_status=403))
-    assert done.status == 1
+    assert done.status == 5
     assert "the key was refused (HTTP 403); check OPENAI_API_KEY; or name the model (--perf-model" in done.output
 
 

@@ -48,6 +48,7 @@ class MetricsDoor:
         base_url: the server's API, with its version path.
         engine: as `ServerIdentity.engine` names it.
         api_key: what clients present, or None. It goes to that server only, and to no other host or port.
+        headers: sent to that server beside the usual ones, as requests carry them; nowhere else either.
         workers: addresses of the pages to read instead of the server's own: those of the workers behind a router, of
             whatever engine each is; what they tell is added up.
 
@@ -55,10 +56,18 @@ class MetricsDoor:
         names: the engine's names; of workers what holds for all of them, and None until they were first read.
     """
 
-    def __init__(self, base_url: str, engine: str, api_key: str | None = None, workers: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        engine: str,
+        api_key: str | None = None,
+        workers: Sequence[str] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self._own = root_of(base_url) + "/metrics"
         self._pages = tuple(page_url(one) for one in workers)
         self._api_key = api_key
+        self._headers = dict(headers or {})
         self.names: EngineNames | None = None if workers else ENGINES.get(engine.lower())
         self._closed: str | None = None
 
@@ -103,9 +112,10 @@ class MetricsDoor:
         return readings_of_workers(pages)
 
     def _samples(self, url: str, shown: str, hint: str) -> Samples:
-        key = self._api_key if _same_door(url, self._own) else None
+        own = _same_door(url, self._own)
+        key, headers = (self._api_key, self._headers) if own else (None, {})
         try:
-            text = ask_text(url, api_key=key, seconds=SECONDS)
+            text = ask_text(url, api_key=key, seconds=SECONDS, headers=headers)
         except AskError as error:
             raise _ClosedError(f"{shown} gave {error}{hint}") from None
         try:
