@@ -81,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
     from phasegate.engines.base import EngineError
     from phasegate.gate.exit_status import NOT_MEASURED, USAGE
     from phasegate.lab import MeasurementError
+    from phasegate.naming import path_name
     from phasegate.opening import check_engine, open_lab, refuse_unused
     from phasegate.prompt import CalibrationError
     from phasegate.strict_yaml import SettingsError
@@ -91,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
         refuse_unused(opening, "--")
         check_engine(opening)
         out = _folder(args.out)
+        for one in workloads:
+            path_name(one.name, "the name of the workload")
         before = {one.name: _before(args.before, one.name) for one in workloads}
     except (SettingsError, ValueError, OSError, EngineError) as error:
         print(f"phasegate decide: {error}", file=sys.stderr)

@@ -84,12 +84,12 @@ def run(args: argparse.Namespace) -> int:
 
     from phasegate.engines.base import EngineError
     from phasegate.gate.exit_status import NOT_MEASURED, USAGE
+    from phasegate.hiding import hide_in
     from phasegate.lab import MeasurementError
     from phasegate.load.load_check import load_line, load_problem, load_record
     from phasegate.load.shapes_run import run_shape
     from phasegate.prompt import CalibrationError
     from phasegate.wire.decoding import decode
-    from phasegate.wire.messages import without_key
 
     try:
         _check_svg(args.svg)
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         load = load_record(result, shape, prefix=PREFIX)
         told = {"requests": [record(line) for line in lines], "load": load}
-        print(without_key(json.dumps(told, indent=2, allow_nan=False), target.api_key))
+        print(json.dumps(hide_in(told, target.api_key), indent=2, allow_nan=False))
     else:
         _print_timelines(lines)
         if shape.is_open:

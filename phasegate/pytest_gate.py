@@ -18,6 +18,7 @@ from phasegate.gate.verdict import Finding, Verdict, refused
 from phasegate.gating import Gated, gate_paired, gate_stored, spread_over_visits
 from phasegate.judged import Judged, NotJudged
 from phasegate.lab import Lab, MeasurementError
+from phasegate.naming import path_name
 from phasegate.opening import open_lab
 from phasegate.prompt import CalibrationError
 from phasegate.pytest_home import suite_home
@@ -226,7 +227,8 @@ class PytestGate:
         try:
             home.mkdir(parents=True, exist_ok=True)
             for session in sessions:
-                write_whole(home / f"{session.session_id}.json", session_text(session))
+                name = path_name(session.session_id, "the id of a session")
+                write_whole(home / f"{name}.json", session_text(session))
         except OSError as error:
             raise self.state.invalid_run(
                 f"--perf-save-sessions {folder}: the sessions cannot be written: {error.strerror or error}; "

@@ -21,6 +21,7 @@ from phasegate.engines.profile_book import FOLDER
 from phasegate.gate.policy import Policy
 from phasegate.judged import Judged, NotMeasurable
 from phasegate.load.route import RouteError
+from phasegate.naming import path_name
 from phasegate.opening import Opening, check_engine, refuse_unused, with_settings
 from phasegate.pytest_home import WORKLOADS, suite_home
 from phasegate.pytest_own import own_engine, register_metrics, with_own_workloads
@@ -120,6 +121,9 @@ class PerfState:
         given = config.getoption("--perf-workloads")
         folder = Path(given) if given else suite_home(config) / WORKLOADS
         blocks = config.getoption("--perf-blocks")
+        pinned = config.getoption("--perf-pinned")
+        if pinned is not None:
+            path_name(pinned, "--perf-pinned")
         if blocks < LEAST_BLOCKS:
             raise ValueError(f"--perf-blocks is {blocks}; fewer than {LEAST_BLOCKS} cannot show their own spread")
         budget = config.getoption("--perf-budget")

@@ -22,6 +22,7 @@ from typing import Any
 
 from phasegate.baseline.lock import FolderBusyError, locked
 from phasegate.baseline.session_file import InvalidBaselineError, parse_session, session_text
+from phasegate.naming import path_name
 from phasegate.session import Session
 
 PINNED = "pinned"
@@ -83,20 +84,29 @@ class BaselineStore:
     root: Path
 
     def folder(self, fingerprint: str, pinned: str | None = None) -> Path:
-        """Where sessions of a fingerprint live; rolling ones, or those pinned under a label."""
-        return (self.root / PINNED / pinned if pinned else self.root) / fingerprint
+        """Where sessions of a fingerprint live; rolling ones, or those pinned under a label.
+
+        Raises:
+            ValueError: one of them cannot be the name of a folder.
+        """
+        return self._top(pinned) / path_name(fingerprint, "the fingerprint")
+
+    def _top(self, pinned: str | None) -> Path:
+        return self.root if pinned is None else self.root / PINNED / path_name(pinned, "the label of a pinned baseline")
 
     def fingerprints(self, pinned: str | None = None) -> list[str]:
         """Fingerprints that have at least one session."""
-        top = self.root / PINNED / pinned if pinned else self.root
+        top = self._top(pinned)
         if not top.is_dir():
             return []
-        return sorted(path.name for path in top.iterdir() if path.is_dir() and session_paths(path))
+        return sorted(path.name for path in top.iterdir() if _is_visible(path) and session_paths(path))
 
     def pins(self) -> list[str]:
         """Labels of pinned baselines."""
         top = self.root / PINNED
-        return sorted(path.name for path in top.iterdir() if path.is_dir()) if top.is_dir() else []
+        if not top.is_dir():
+            return []
+        return sorted(path.name for path in top.iterdir() if _is_visible(path))
 
     def read(self, fingerprint: str, pinned: str | None = None) -> list[Session]:
         """Sessions of a fingerprint, oldest first; empty where none is stored.
@@ -118,11 +128,12 @@ class BaselineStore:
         Raises:
             BaselineExistsError: a session of that id is already stored.
             FolderBusyError: another process writes there, and does not end.
-            ValueError: no session, several fingerprints, two equal ids, or a sample that must not be stored.
+            ValueError: no session, several fingerprints, two equal ids, a sample that must not be stored, or a name
+                that no file or folder can have.
             OSError: the disk refused; what was stored before is untouched.
         """
         fingerprints = {session.fingerprint for session in sessions}
-        names = [f"{session.session_id}.json" for session in sessions]
+        names = [f"{path_name(session.session_id, 'the id of a session')}.json" for session in sessions]
         if len(fingerprints) != 1 or "" in fingerprints or len(set(names)) != len(names):
             raise ValueError("an update holds at least one session, each with its own id, all of one fingerprint")
         folder = self.folder(fingerprints.pop(), pinned)
@@ -139,6 +150,11 @@ class BaselineStore:
                 _sync_folder(folder)
                 _settle(folder)
             return [path if path.exists() else committed / path.name for path in (folder / name for name in names)]
+
+
+def _is_visible(path: Path) -> bool:
+    """Whether it is a folder that could have been made here: a hidden one is somebody else's."""
+    return path.is_dir() and not path.name.startswith(".")
 
 
 def read_folder(folder: Path) -> list[Session]:
@@ -176,10 +192,10 @@ def session_paths(folder: Path) -> list[Path]:
     try:
         with locked(folder, alone=False):
             return _listed(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except FolderBusyError as error:
-        raise InvalidBaselineError(str(error)) from None
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:
+        if isinstance(error, FolderBusyError):
+            raise InvalidBaselineError(str(error)) from None
+        return []  # a ValueError: a name with a zero byte in it, which no folder has
     except OSError as error:
         raise InvalidBaselineError(f"{folder}: cannot be read: {error.strerror}") from None
 

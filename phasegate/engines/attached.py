@@ -18,11 +18,12 @@ from phasegate.engines.ask import (
 )
 from phasegate.engines.base import EngineError
 from phasegate.engines.detect import detect, told_by
-from phasegate.engines.identity import ServerIdentity, printable
+from phasegate.engines.identity import ServerIdentity
 from phasegate.engines.profile import EngineProfile, profile_for
 from phasegate.engines.refusal import refusal_words
+from phasegate.hiding import hide_key
 from phasegate.load.target import Azure
-from phasegate.wire.messages import without_key
+from phasegate.showing import shown
 
 LISTED = 8
 """At most this many model names stand in a message."""
@@ -108,7 +109,7 @@ class AttachedEngine:
             self._model = listed[0]
         elif listed and not _is_listed(self._model, listed):
             self._unlisted = (
-                f"model {printable(self._model)!r} is not in the list of {self._where()}, which has "
+                f"model {shown(self._model)!r} is not in the list of {self._where()}, which has "
                 f"{self._names(listed)}; it is asked for all the same"
             )
 
@@ -137,7 +138,7 @@ class AttachedEngine:
     def _names(self, models: Sequence[str]) -> str:
         """The first few names, for a message."""
         more = f" and {len(models) - LISTED} more" if len(models) > LISTED else ""
-        return printable(without_key(", ".join(models[:LISTED]), self._api_key)) + more
+        return hide_key(shown(", ".join(models[:LISTED])), self._api_key) + more
 
     def _problem(self, error: AskError) -> str | None:
         """Why nothing can be asked here without a model list, and the remedy; None where it can."""

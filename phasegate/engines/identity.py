@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from phasegate import __version__
-from phasegate.wire.messages import without_key, without_secrets
+from phasegate.hiding import hide, hide_key
+from phasegate.showing import shown
 
 UNKNOWN = "unknown"
 
@@ -40,7 +41,7 @@ class ServerIdentity:
 
     def describe(self) -> str:
         """One line for people."""
-        return printable(f"{self.engine} {self.version}, model {self.model}, hardware {self.hardware}")
+        return shown(f"{self.engine} {self.version}, model {self.model}, hardware {self.hardware}")
 
     def without_key(self, api_key: str | None) -> ServerIdentity:
         """The same facts for the case that the server repeats the key it was shown, or any other.
@@ -50,16 +51,16 @@ class ServerIdentity:
 
         def scrubbed(value: Any) -> Any:
             if isinstance(value, str):
-                return without_secrets(without_key(value, api_key))
+                return hide(value, api_key)
             if isinstance(value, Mapping):
-                return {without_key(str(name), api_key): scrubbed(one) for name, one in value.items()}
+                return {hide_key(str(name), api_key): scrubbed(one) for name, one in value.items()}
             return [scrubbed(one) for one in value] if isinstance(value, (list, tuple)) else value
 
         return replace(
             self,
             engine=scrubbed(self.engine),
             version=scrubbed(self.version),
-            model=without_key(self.model, api_key),
+            model=hide_key(self.model, api_key),
             settings=scrubbed(self.settings),
         )
 
@@ -80,11 +81,6 @@ class ClientIdentity:
         """One line for people."""
         cores = ",".join(map(str, self.affinity)) or "any"
         return f"phasegate {self.phasegate}, Python {self.python}, {self.cpu}, {self.cores} cores (using {cores})"
-
-
-def printable(text: str) -> str:
-    """A text of a server with what would move a terminal's cursor or colour it as U+FFFD."""
-    return "".join(mark if mark.isprintable() else "\ufffd" for mark in text)
 
 
 def client_identity() -> ClientIdentity:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from phasegate.hiding import hide
 from phasegate.strict_yaml import Located, SettingsError, text
-from phasegate.wire.messages import without_secrets
 
 FRAMING = frozenset(
     {
@@ -68,7 +68,7 @@ def header_problem(name: object, value: object) -> str | None:
         return f"{name} has no text; write one in quotes, such as {name}: '3'"
     if not value.isascii() or not value.isprintable():
         return f"{name} holds a line break or another character that a header cannot carry; use plain ASCII"
-    if _OF_A_KEY.search(name) or without_secrets(value) != value:
+    if _OF_A_KEY.search(name) or hide(value) != value:
         return (
             f"{name} looks like a key, and a file must hold none; "
             "name its header in key_header and the environment variable that holds it in key_env"

@@ -11,6 +11,7 @@ from phasegate.baseline.store import read_session
 from phasegate.gate.facts import facts_of
 from phasegate.gate.validity import say
 from phasegate.session import Session
+from phasegate.showing import in_markdown, in_markdown_cell, in_markdown_code
 from phasegate.units import format_percent
 
 
@@ -33,7 +34,7 @@ def before_and_after(baselines: Path, known: Collection[Path], own: Collection[s
     for folder in dict.fromkeys(path.parent for path in new):
         added = [path for path in new if path.parent == folder]
         former = [path for path in known if path.parent == folder and path not in added]
-        parts += [f"**{folder.name}**: {len(added)} sessions added beside {len(former)}.", ""]
+        parts += [f"**{in_markdown(folder.name)}**: {len(added)} sessions added beside {len(former)}.", ""]
         parts += [*_table(_read(former), _read(added)), ""]
     return "\n".join(parts)
 
@@ -52,7 +53,8 @@ def _table(before: Sequence[Session], after: Sequence[Session]) -> Iterator[str]
     yield "| workload | metric | before | after | change | 95 % interval |"
     yield "| --- | --- | ---: | ---: | ---: | --- |"
     for one in changes(before, after):
-        yield f"| {one.workload.replace('|', '/')} | {one.metric} | {' | '.join(_cells(one))} |"
+        names = in_markdown_code(one.workload, cell=True), in_markdown_cell(one.metric)
+        yield f"| {' | '.join((*names, *_cells(one)))} |"
 
 
 def _cells(one: Change) -> tuple[str, str, str, str]:

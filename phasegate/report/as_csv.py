@@ -7,6 +7,7 @@ import io
 
 from phasegate.report.document.model import Document
 from phasegate.report.document.rows import FINDING_COLUMNS, finding_rows
+from phasegate.showing import in_csv
 
 
 def render_csv(document: Document) -> str:
@@ -14,20 +15,5 @@ def render_csv(document: Document) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(FINDING_COLUMNS)
-    writer.writerows([_inert(cell) for cell in row] for row in finding_rows(document))
+    writer.writerows([in_csv(cell) for cell in row] for row in finding_rows(document))
     return buffer.getvalue()
-
-
-def _inert(cell: str) -> str:
-    """Words that begin as a formula does get an apostrophe; numbers stay numbers."""
-    if cell[:1] not in ("=", "+", "-", "@") or _is_number(cell):
-        return cell
-    return f"'{cell}"
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from phasegate.report.document.model import Document, Gate, Row, tone_of
 from phasegate.report.document.server_words import clock_table, counts_table, reset_lines
 from phasegate.report.document.words import change, interval, metric_name, plural, value
+from phasegate.showing import in_markdown, in_markdown_cell, in_markdown_code
 from phasegate.units import format_percent
 
 MARKS = {"good": "✅", "bad": "❌", "open": "❔", "broken": "⚠️"}
@@ -34,7 +35,7 @@ def render_markdown(document: Document) -> str:
 
 def _lines(document: Document) -> Iterator[str]:
     head = document.headline
-    yield f"## {MARKS[tone_of(head.verdict)]} {head.verdict}: {_safe(head.title)}"
+    yield f"## {MARKS[tone_of(head.verdict)]} {in_markdown(head.verdict)}: {in_markdown(head.title)}"
     yield ""
     yield "| | |"
     yield "|---|---|"
@@ -42,11 +43,11 @@ def _lines(document: Document) -> Iterator[str]:
         ("Phase", head.phase or ""),
         ("How much", head.how_much),
         ("How sure", head.how_sure),
-        ("What to do", "<br>".join(_cell(one) for one in head.what_to_do)),
+        ("What to do", "<br>".join(in_markdown_cell(one) for one in head.what_to_do)),
         ("Also", "; ".join(head.also)),
     ):
         if said:
-            yield f"| **{name}** | {said if name == 'What to do' else _cell(said)} |"
+            yield f"| **{name}** | {said if name == 'What to do' else in_markdown_cell(said)} |"
     yield ""
     if document.gate is not None and document.gate.rows:
         yield from _gate(document.gate)
@@ -63,7 +64,7 @@ def _gate(gate: Gate) -> Iterator[str]:
     if gated:
         yield from _table(gated)
     for line in gate.attributions[:3]:
-        yield f"- {_safe(line)}"
+        yield f"- {in_markdown(line)}"
     if gate.attributions:
         yield ""
     informing = [row for row in gate.rows if not row.gated]
@@ -80,10 +81,11 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
     yield "|---|---|---|--:|--:|--:|--:|--:|---|"
     for row in rows[:MOST_ROWS]:
         cells = (
-            MARKS[tone_of(row.verdict)], f"`{row.workload}`", metric_name(row.metric), value(row, before=True),
-            value(row), change(row), interval(row), format_percent(row.tolerance), row.verdict,
+            metric_name(row.metric), value(row, before=True), value(row), change(row), interval(row),
+            format_percent(row.tolerance), row.verdict,
         )  # fmt: skip
-        yield f"| {' | '.join(_cell(one) for one in cells)} |"
+        name = in_markdown_code(row.workload, cell=True)
+        yield f"| {MARKS[tone_of(row.verdict)]} | {name} | {' | '.join(map(in_markdown_cell, cells))} |"
     if len(rows) > MOST_ROWS:
         yield ""
         yield f"and {len(rows) - MOST_ROWS} more"
@@ -100,12 +102,12 @@ def _objectives(document: Document) -> Iterator[str]:
         for one in load.objectives[:MOST_ROWS]:
             missed = format_percent(one.missed)
             yield (
-                f"| {MARKS[tone_of(one.verdict)]} | `{one.objective}` | {one.level:g} | {missed} | "
-                f"at most {format_percent(1 - one.percentile / 100)} | {one.verdict} |"
+                f"| {MARKS[tone_of(one.verdict)]} | {in_markdown_code(one.objective, cell=True)} | {one.level:g} "
+                f"| {missed} | at most {format_percent(1 - one.percentile / 100)} | {in_markdown_cell(one.verdict)} |"
             )
         yield ""
     for limit in load.limits:
-        yield f"- {_safe(limit.text)}{f'; cause: {limit.cause}' if limit.cause else ''}"
+        yield f"- {in_markdown(limit.text)}{in_markdown(f'; cause: {limit.cause}') if limit.cause else ''}"
     if load.limits:
         yield ""
 
@@ -115,9 +117,8 @@ def _laws(document: Document) -> Iterator[str]:
         return
     broken = [law for law in document.laws if law.outcome != "PASS"]
     yield f"{len(document.laws) - len(broken)} of {plural(len(document.laws), 'law')} of the phases hold."
-    yield from (
-        f"- {MARKS[tone_of(law.outcome)]} {law.outcome}: {_safe(law.law)}: {_safe(law.reason)}" for law in broken
-    )
+    for law in broken:
+        yield f"- {MARKS[tone_of(law.outcome)]} {in_markdown(f'{law.outcome}: {law.law}: {law.reason}')}"
     yield ""
 
 
@@ -126,7 +127,7 @@ def _failures(document: Document) -> Iterator[str]:
     said = list(validity.invalid)
     said += [f"{one.test}: {one.message}" for one in validity.failures if one.word == "FAIL" and not document.laws]
     for line in said[:10]:
-        yield f"- ⚠️ {_safe(line)}"
+        yield f"- ⚠️ {in_markdown(line)}"
     if said:
         yield ""
 
@@ -142,12 +143,12 @@ def _diagnosis(document: Document) -> Iterator[str]:
         phase = f" ({one['phase']})" if one.get("phase") else ""
         said = ": ".join(str(part) for part in (one.get("symptom"), one.get("cause")) if part)
         tried = [str(lever["name"] if isinstance(lever, Mapping) else lever) for lever in one.get("levers") or ()]
-        helps = f"<br>helps: {_safe('; '.join(tried[:FIRST_LEVERS]))}" if tried else ""
-        yield f"- {_safe(said + phase)}{helps}"
+        helps = f"<br>helps: {in_markdown('; '.join(tried[:FIRST_LEVERS]))}" if tried else ""
+        yield f"- {in_markdown(said + phase)}{helps}"
     if len(found) > MOST_FINDINGS:
         yield f"- and {len(found) - MOST_FINDINGS} more"
     yield from (
-        f"- {_safe(str(one['cause']))}" for one in document.diagnosis if not one.get("rule") and one.get("cause")
+        f"- {in_markdown(str(one['cause']))}" for one in document.diagnosis if not one.get("rule") and one.get("cause")
     )
     yield ""
 
@@ -161,15 +162,15 @@ def _server(document: Document) -> Iterator[str]:
     yield "<details><summary>The server's own clock beside the client's</summary>"
     yield ""
     for table in tables:
-        yield f"| {' | '.join(map(_cell, table.head))} |"
+        yield f"| {' | '.join(map(in_markdown_cell, table.head))} |"
         yield f"|---|{'--:|' * (len(table.head) - 1)}"
         for row in table.rows[:MOST_ROWS]:
-            yield f"| {' | '.join(map(_cell, row))} |"
+            yield f"| {' | '.join(map(in_markdown_cell, row))} |"
         yield ""
         if len(table.rows) > MOST_ROWS:
             yield f"and {len(table.rows) - MOST_ROWS} more"
             yield ""
-    yield from (f"- {_safe(line)}" for line in lines)
+    yield from (f"- {in_markdown(line)}" for line in lines)
     yield from [""] if lines else []
     yield "</details>"
     yield ""
@@ -181,16 +182,6 @@ def _foot(document: Document) -> Iterator[str]:
     if document.gate is not None and document.gate.expected:
         parts.append(f"compared {document.gate.compared} of {document.gate.expected}")
     for command in document.reproduce.commands[:1]:
-        yield f"Repeat with `{command}`"
+        yield f"Repeat with {in_markdown_code(command)}"
         yield ""
-    yield f"<sub>phasegate {document.phasegate}, {document.created}{''.join(f'; {_safe(one)}' for one in parts)}</sub>"
-
-
-def _safe(text: str) -> str:
-    """Text that stays text: no tags, no line breaks."""
-    return " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _cell(text: str) -> str:
-    """Text in a table: as `_safe`, and a bar does not end the cell."""
-    return _safe(text).replace("|", "\\|")
+    yield f"<sub>{in_markdown('; '.join([f'phasegate {document.phasegate}, {document.created}', *parts]))}</sub>"

@@ -14,6 +14,7 @@ from phasegate.gate.diagnose import Ask, CacheCalls, Diagnosis, Level, Situation
 from phasegate.gate.diagnose.prefill_line import prefill_line
 from phasegate.gate.savings import Saving, savings
 from phasegate.report.diagnosis_lines import lever_words
+from phasegate.showing import in_markdown, in_markdown_code
 from phasegate.units import format_percent, format_rate, format_seconds
 
 CHANGES = {
@@ -86,14 +87,15 @@ def _savings_of(examined: Examined, diagnosis: Diagnosis, ask: Ask) -> list[Savi
 def _head(examined: Examined, circumstances: Circumstances) -> list[str]:
     simulated = ["* Simulated: no model was run. The server's times are settings; what is made of them is not."]
     return [
-        f"# {examined.workload.name}: which lever",
+        f"# {in_markdown(examined.workload.name)}: which lever",
         "",
-        f"Status: measured. Written by `{circumstances.command}`; nothing in it is typed by hand but its frame.",
+        f"Status: measured. Written by {in_markdown_code(circumstances.command)}; "
+        "nothing in it is typed by hand but its frame.",
         "",
-        f"* Workload: {examined.workload.description}",
-        f"* Server: {circumstances.server}",
+        f"* Workload: {in_markdown(examined.workload.description)}",
+        f"* Server: {in_markdown(circumstances.server)}",
         *(simulated if circumstances.simulated else []),
-        f"* Client: {circumstances.client}",
+        f"* Client: {in_markdown(circumstances.client)}",
         f"* Measured: {circumstances.when}, seed {circumstances.seed}",
     ]
 

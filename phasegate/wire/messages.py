@@ -7,49 +7,28 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from phasegate.hiding import hide
+from phasegate.showing import shown
 from phasegate.wire.sse import EventParser
 
 LONGEST = 500
 """Characters of a message that is kept: enough for a validation error, too little for a traceback."""
 
-HIDDEN = "[hidden]"
-
-SHORTEST_KEY = 4
-"""A key shorter than this is not looked for: it would strike out ordinary words, and protects nothing."""
+_PAGE = 20 * LONGEST
+"""Characters of a message that are looked at."""
 
 WORDLESS = "the server reported an error without a word about it"
 
-_SECRETS = (
-    re.compile(r"(?i)(\b(?:bearer|basic)\s+)[^\s\"',;]+"),
-    re.compile(
-        r"(?i)(\b(?:x-)?(?:api|access|secret|auth)[-_ ]?(?:key|token)\b(?: provided)?"
-        r"[\"']?\s*[:=]\s*[\"']?)[^\s\"',;&]+"
-    ),
-    re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)"),
-    re.compile(r"()\b(?:sk|pk|rk|hf|gsk|xai|nvapi|tok|key)[-_][A-Za-z0-9_\-*.]{6,}"),
-    re.compile(r"()\bAIza[A-Za-z0-9_\-]{20,}"),
-    re.compile(r"()\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-.]+"),
-)
-"""What looks like a key: the first group stays, what follows it is hidden."""
-
 
 def clean(text: str) -> str:
-    """The text on one line, at most `LONGEST` characters, with everything that looks like a key hidden."""
-    line = " ".join(text[: 20 * LONGEST].split())
-    line = without_secrets("".join(mark if mark.isprintable() else "\ufffd" for mark in line))
+    """The text on one line, at most `LONGEST` characters, with everything that looks like a key hidden.
+
+    What is longer than a page is cut where a word ends, so that no key is cut before it is looked for.
+    """
+    if len(text) > _PAGE:
+        text = re.sub(r"\S+\Z", "", text[:_PAGE]) or text[:_PAGE]
+    line = hide(shown(text))
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
-
-
-def without_secrets(text: str) -> str:
-    """The text with everything that looks like a key hidden."""
-    for pattern in _SECRETS:
-        text = pattern.sub(rf"\g<1>{HIDDEN}", text)
-    return text
-
-
-def without_key(text: str, api_key: str | None) -> str:
-    """A text of a server without the key that it was shown."""
-    return text.replace(api_key, HIDDEN) if api_key and len(api_key) >= SHORTEST_KEY else text
 
 
 def parse(text: str) -> Any:

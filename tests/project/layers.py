@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("units", "words", "strict_yaml", "timeline", "session"),
+    ("units", "words", "strict_yaml", "timeline", "session", "hiding", "naming", "showing"),
     ("workload",),
     ("wire",),
     ("metric",),

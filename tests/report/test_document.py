@@ -11,11 +11,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from phasegate.hiding import hide
 from phasegate.report.as_csv import render_csv
 from phasegate.report.as_markdown import render_markdown
 from phasegate.report.document import UnreadableReportError, from_json, json_schema, to_json
 from phasegate.report.document.model import SCHEMA, Document, Failure
-from phasegate.report.document.scrub import scrub_text
 from phasegate.report.html.page import render_html
 from tests.report.documents import ANSWER, LONG, document, full_document, load_of
 
@@ -123,8 +123,8 @@ def test_a_key_appears_in_no_report() -> None:
     ["http://user:hunter22@host/v1", "https://h/v1?token=hunter22&x=1", "api_key=hunter22", "Bearer hunter22"],
 )
 def test_credentials_are_struck_out_wherever_they_stand(text: str) -> None:
-    assert "hunter22" not in scrub_text(text)
-    assert scrub_text("http://127.0.0.1:8000/v1") == "http://127.0.0.1:8000/v1"
+    assert "hunter22" not in hide(text)
+    assert hide("http://127.0.0.1:8000/v1") == "http://127.0.0.1:8000/v1"
 
 
 def test_rows_carry_the_sessions_they_stand_on() -> None:

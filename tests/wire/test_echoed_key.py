@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from phasegate.hiding import hide_key
 from phasegate.wire.decoding import decode
-from phasegate.wire.messages import without_key
 from tests.wire.streams import DONE, STOP, chat, recorded, usage
 
 KEY = "verysecret123"
@@ -22,4 +22,4 @@ def test_a_timeline_does_not_repeat_the_key() -> None:
 
 def test_a_key_that_is_hardly_one_strikes_out_nothing() -> None:
     """Servers without a key are asked with ``x`` or ``-``, and words hold those."""
-    assert [without_key("an example", key) for key in (None, "", "x", "exa")] == ["an example"] * 4
+    assert [hide_key("an example", key) for key in (None, "", "x", "exa")] == ["an example"] * 4

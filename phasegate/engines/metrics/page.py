@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 from phasegate.engines.ask import AskError, address_problem, ask_text, root_of, without_userinfo
 from phasegate.engines.metrics.names import ENGINES, EngineNames
 from phasegate.engines.metrics.readings import Samples, engine_of, readings_of, readings_of_workers, samples_of
+from phasegate.hiding import hide_key
 from phasegate.stats.counters import Reading
-from phasegate.wire.messages import clean, without_key
+from phasegate.wire.messages import clean
 
 SECONDS = 5.0
 """Longest wait for a page; a busy server's page takes milliseconds."""
@@ -121,9 +122,7 @@ class MetricsDoor:
         try:
             return samples_of(text)
         except ValueError as error:
-            said = (
-                "it holds bytes that are no text" if _is_binary(text) else clean(without_key(str(error), self._api_key))
-            )
+            said = "it holds bytes that are no text" if _is_binary(text) else clean(hide_key(str(error), self._api_key))
             said = said if len(said) <= SHOWN else said[: SHOWN - 1] + "…"
             raise _ClosedError(f"{shown} is not a page in Prometheus' text format ({said})") from None
 
