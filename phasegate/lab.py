@@ -101,7 +101,7 @@ class Lab:
     purse: Purse | None = None
     patience: Patience = field(default_factory=Patience)
     calibrations: Calibrations = field(default_factory=Calibrations)
-    metrics_urls: tuple[str, ...] = ()
+    metrics_urls: tuple[str, ...] = field(default=(), repr=False)
     key_name: str = "OPENAI_API_KEY"
     warnings: tuple[str, ...] = ()
     least_answers: dict[str, int] = field(default_factory=dict)

@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,8 @@ class Opening:
         own_engine: makes an engine of the user's own for the name in ``engine``, or gives None where it is not theirs.
         purse: the cap on tokens of the whole run, or None.
         metrics_urls: metrics pages of the workers behind the server, to read instead of its own; none for its own.
+        own_key: environment variable for the key of a server that is not the one at the run's base URL; None for that
+            one, whose key is found by its address.
     """
 
     base_url: str | None
@@ -70,7 +72,8 @@ class Opening:
     idle_timeout: float = 60.0
     own_engine: Callable[[], Engine | None] | None = None
     purse: Purse | None = None
-    metrics_urls: tuple[str, ...] = ()
+    metrics_urls: tuple[str, ...] = field(default=(), repr=False)
+    own_key: str | None = None
 
 
 def with_settings(opening: Opening, settings: str) -> Opening:
@@ -242,7 +245,7 @@ def address_for(opening: Opening) -> Address:
         EngineError: no such engine, or an address or a profile that cannot be used; one line.
     """
     assert opening.base_url
-    return address_of(opening.base_url, opening.engine, opening.profiles, os.environ)
+    return address_of(opening.base_url, opening.engine, opening.profiles, os.environ, opening.own_key)
 
 
 def _check_endpoint(endpoint: str, profile: EngineProfile) -> None:

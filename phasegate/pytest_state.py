@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from phasegate.baseline.policy_source import read_policy
+from phasegate.engines.ask import same_server
 from phasegate.engines.base import EngineError
 from phasegate.engines.metrics.page import page_url
 from phasegate.engines.profile_book import FOLDER
@@ -41,6 +42,9 @@ LEAST_BLOCKS = 5
 """Below 5 blocks their own spread cannot tell a bad one from noise."""
 
 POLICY = "fixtures/policy.yaml"
+
+REFERENCE_KEY, SENTINEL_KEY = "PERF_REFERENCE_API_KEY", "PERF_SENTINEL_API_KEY"
+"""Environment variables with the keys of a reference and of a sentinel at another server than the base URL's."""
 
 
 def opening_from(config: pytest.Config) -> Opening:
@@ -144,6 +148,7 @@ class PerfState:
         policy = _policy_of(config)
         workloads = with_own_workloads(config, read_workloads(folder))
         state = cls(config, opening, workloads, folder, policy=policy, blocks=blocks)
+        state._check_elsewhere()
         _ = state.load_options  # read now, so that a wrong option is said before anything starts
         return state
 
@@ -205,7 +210,7 @@ class PerfState:
             raise pytest.UsageError("give --perf-reference-url or --perf-reference-config, not both")
         if url:
             model = self.config.getoption("--perf-reference-model") or self.opening.model
-            return replace(self.opening, base_url=url, model=model, metrics_urls=())
+            return replace(self.opening, **self._elsewhere(url, REFERENCE_KEY), model=model)
         if settings is not None:
             return replace(with_settings(self.opening, settings), metrics_urls=())
         return None
@@ -252,8 +257,30 @@ class PerfState:
         """How the frozen reference of every session is opened, or None where there is none."""
         url, model = (self.config.getoption(f"--perf-sentinel-{name}") for name in ("url", "model"))
         # Its own workload shares nothing, and it need not be of an API that knows marks.
-        changes = {"model": model, "requests": None, "mark_prefix": False, "metrics_urls": ()}
-        return replace(self.opening, base_url=url, **changes) if url else None
+        if not url:
+            return None
+        changes = {"model": model, "requests": None, "mark_prefix": False}
+        return replace(self.opening, **self._elsewhere(url, SENTINEL_KEY), **changes)
+
+    def _elsewhere(self, url: str, own_key: str) -> dict[str, Any]:
+        """What is different at another URL. The key of the base URL is for its server, and is shown to no other."""
+        here = self.opening.base_url
+        is_same = here is not None and same_server(url, here)
+        return {"base_url": url, "metrics_urls": (), "own_key": None if is_same else own_key}
+
+    def _check_elsewhere(self) -> None:
+        """Refuse an address of a reference or a sentinel that could not be used, before anything is measured."""
+        for option, opening in (
+            ("--perf-reference-url", self.reference_opening()),
+            ("--perf-sentinel-url", self.sentinel_opening()),
+        ):
+            if opening is not None and opening.base_url != self.opening.base_url and opening.base_url:
+                try:
+                    check_engine(opening)
+                except RouteError:
+                    raise
+                except EngineError as error:
+                    raise SettingsError(f"{option}: {error}") from None
 
     def exit_status(self, failed: int) -> int:
         """The exit status of a run with failed items; see docs/reference/exit-status.md."""

@@ -1,7 +1,8 @@
 """From what a user names (an address, perhaps an engine) to where requests go and what they carry.
 
 The key comes from the environment: from the variable of the API that the address belongs to, else from
-``OPENAI_API_KEY``. It is never taken from the variable of another API.
+``OPENAI_API_KEY``. It is never taken from the variable of another API. These are for the base URL: a reference or a
+sentinel elsewhere gets the key of its own variable, or that of the hosted API it belongs to, and no other.
 """
 
 from __future__ import annotations
@@ -59,12 +60,15 @@ class Address:
         return self.named or self.hosted
 
 
-def address_of(base_url: str, engine: str, folder: Path, environ: Mapping[str, str]) -> Address:
+def address_of(
+    base_url: str, engine: str, folder: Path, environ: Mapping[str, str], own_key: str | None = None
+) -> Address:
     """What an address and the name of an engine say.
 
     Args:
         engine: a profile's name, or one of `DETECT`.
         folder: the project's own profiles.
+        own_key: environment variable for the key of a server that is not the one at the base URL; None for that one.
 
     Raises:
         EngineError: no such profile, a profile that cannot be used, an incomplete Azure address, one that is no base of
@@ -80,11 +84,24 @@ def address_of(base_url: str, engine: str, folder: Path, environ: Mapping[str, s
     url, azure = (base_url, None) if problem else _without_deployment(base_url, environ)
     if azure is None:
         _check(base_url)
+    if not problem and "@" in urlsplit(base_url).netloc:
+        raise EngineError(
+            f"base URL {without_userinfo(base_url)!r} has a user or password in it, which a list of processes shows; "
+            f"take it out: a key belongs into {own_key or API_KEY}, a login into the headers of a profile"
+        )
     if not problem:
         route_to(url, environ)  # a proxy that cannot be used is said before anything is started
-    told = named or hosted
-    names = (*(told.key_env if told else ()), API_KEY)
+    names = _key_names(named, hosted, own_key)
     return Address(url, azure, named, hosted, known, next((name for name in names if environ.get(name)), names[0]))
+
+
+def _key_names(named: EngineProfile | None, hosted: EngineProfile | None, own_key: str | None) -> tuple[str, ...]:
+    """Variables that may hold the key, the first that is set before the others."""
+    if own_key is None:
+        told = named or hosted
+        return (*(told.key_env if told else ()), API_KEY)
+    # The named engine is what the base URL's server is; only the address itself says whose key is meant for it.
+    return (own_key, *(hosted.key_env if hosted else ()))
 
 
 def target_at(
@@ -117,27 +134,22 @@ def _check(base_url: str) -> None:
     A query is no part of a base: it may be a key, which reports would show, and servers read it at one path only.
     """
     if any(mark.isspace() for mark in base_url):
-        raise EngineError(f"base URL {_shown(base_url)!r} has a space in it; write %20 for it, or take it out")
+        raise EngineError(
+            f"base URL {without_userinfo(base_url)!r} has a space in it; write %20 for it, or take it out"
+        )
     if "?" in base_url or "#" in base_url:
         raise EngineError(
-            f"base URL {_shown(base_url)!r} goes on behind a ? or #, where no path can follow; leave that out: a key "
-            f"belongs into {API_KEY}, other parameters into the headers or force of a profile in fixtures/engines"
+            f"base URL {without_userinfo(base_url)!r} goes on behind a ? or #, where no path can follow; leave that "
+            f"out: a key belongs into {API_KEY}, other parameters into the headers or force of a profile in "
+            "fixtures/engines"
         )
     path = base_url.rstrip("/ ")
     ending = next((one for one in ENDPOINT_PATHS if path.endswith(one)), None)
     if ending is not None:
         raise EngineError(
-            f"base URL {_shown(base_url)!r} ends in {ending}, which requests append themselves; "
-            f"the base URL ends before that: {_shown(path.removesuffix(ending))}"
+            f"base URL {without_userinfo(base_url)!r} ends in {ending}, which requests append themselves; "
+            f"the base URL ends before that: {without_userinfo(path.removesuffix(ending))}"
         )
-
-
-def _shown(base_url: str) -> str:
-    """The address without anything in it that may be a secret."""
-    try:
-        return without_userinfo(base_url)
-    except ValueError:
-        return base_url.rpartition("@")[2].split("?", 1)[0].split("#", 1)[0]
 
 
 def _without_deployment(base_url: str, environ: Mapping[str, str]) -> tuple[str, Azure | None]:

@@ -249,9 +249,23 @@ def root_of(base_url: str) -> str:
 
 
 def without_userinfo(url: str) -> str:
-    """The URL without user name, password, query and fragment, for messages and files."""
-    parts = urlsplit(url)
+    """The URL without user name, password, query and fragment, for messages and files; also of what is no URL."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url.rpartition("@")[2].split("?", 1)[0].split("#", 1)[0]
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def same_server(url: str, other: str) -> bool:
+    """Whether both addresses are of one server: scheme, host and port; a key for the one is safe with the other."""
+    try:
+        one, two = urlsplit(url), urlsplit(other)
+        usual = {"http": 80, "https": 443}.get(one.scheme)
+        ports = one.port or usual, two.port or usual
+    except ValueError:
+        return False
+    return (one.scheme, one.hostname) == (two.scheme, two.hostname) and ports[0] == ports[1]
 
 
 def _bare(url: str) -> str:

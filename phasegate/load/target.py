@@ -53,7 +53,7 @@ class Target:
             only one that goes through a proxy); auto takes the socket unless a proxy applies.
     """
 
-    base_url: str
+    base_url: str = field(repr=False)
     model: str
     api_key: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -44,6 +44,11 @@ AFTER_KEYS = """\
 The key comes from the variable in the table where it is set, else from `OPENAI_API_KEY`; it enters no file, log or
 report.
 
+That key goes to the server at the base URL and to no other. A reference (`--perf-reference-url`) or a sentinel
+(`--perf-sentinel-url`) at another scheme, host or port gets the key in `PERF_REFERENCE_API_KEY` or
+`PERF_SENTINEL_API_KEY`, or where its address is a hosted API's, that API's own variable from the table; else it is
+asked without a key. Addresses with a user or a password in them are refused: they would stand in process lists.
+
 An Azure deployment is given by its whole address, as its portal shows it, with the API version behind it or in
 `OPENAI_API_VERSION`:
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from time import sleep
 from urllib.parse import urlsplit
 
-from phasegate.engines.ask import AskError, address_problem, ask_text, root_of, without_userinfo
+from phasegate.engines.ask import AskError, address_problem, ask_text, root_of, same_server, without_userinfo
 from phasegate.engines.metrics.names import ENGINES, EngineNames
 from phasegate.engines.metrics.readings import Samples, engine_of, readings_of, readings_of_workers, samples_of
 from phasegate.hiding import hide_key
@@ -113,7 +113,7 @@ class MetricsDoor:
         return readings_of_workers(pages)
 
     def _samples(self, url: str, shown: str, hint: str) -> Samples:
-        own = _same_door(url, self._own)
+        own = same_server(url, self._own)
         key, headers = (self._api_key, self._headers) if own else (None, {})
         try:
             text = ask_text(url, api_key=key, seconds=SECONDS, headers=headers)
@@ -165,9 +165,3 @@ def _common(engines: Sequence[EngineNames]) -> EngineNames:
         settle=max(one.settle for one in engines),
         probed=all(one.probed for one in engines),
     )
-
-
-def _same_door(url: str, other: str) -> bool:
-    """Whether both addresses are of one server."""
-    one, two = urlsplit(url), urlsplit(other)
-    return (one.scheme, one.hostname, one.port) == (two.scheme, two.hostname, two.port)
