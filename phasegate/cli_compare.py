@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from phasegate.gate.policy import Policy
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from phasegate.session import Session
 
 USAGE = 2
+
+NOTHING = "name the folder or file that holds the results of the run"
+STRANGERS = "compare runs of one tool with the same load, lengths and endpoint"
+"""What to do where nothing was found, and where nothing could be matched."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -29,8 +34,9 @@ def add_parser(subparsers: Any) -> None:
         help="judge one set of results against another, without pytest",
         description=(
             "Judge CANDIDATE against BASELINE. Each is a session file, a folder of them, CSV with the columns "
-            "session,workload,metric,value (one row a request, seconds), or a result file of vLLM bench serve "
-            "(--save-detailed), SGLang bench_serving (--output-details), AIPerf or GuideLLM."
+            "session,workload,metric,value (one row a request, seconds), or a result file of vLLM bench serve, "
+            "SGLang bench_serving, AIPerf, GuideLLM, InferenceX or trtllm-bench; where it holds medians only, each "
+            "file counts as one value."
         ),
     )
     parser.add_argument("baseline", metavar="BASELINE", help="accepted results")
@@ -45,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from phasegate.baseline.policy_source import read_policy
     from phasegate.gate.exit_status import cli_exit_status
     from phasegate.interop.reading import existing_path, named_path
-    from phasegate.interop.result import WrongUsageError
+    from phasegate.interop.result import WrongUsageError, refusal_record
     from phasegate.strict_yaml import SettingsError
 
     try:
@@ -54,9 +60,13 @@ def run(args: argparse.Namespace) -> int:
         result = compare(baseline, candidate, policy, paired=args.paired)
     except (SettingsError, WrongUsageError) as error:
         print(f"phasegate compare: {error}", file=sys.stderr)
+        if args.json:
+            print(json.dumps(refusal_record(error)))
         return USAGE
     if args.json:
         print(json.dumps(result.as_json(), allow_nan=False))
+        if not result.verdict.green:
+            print(f"phasegate compare: {result.verdict.value}: {result.reason}", file=sys.stderr)
     else:
         _print(result)
     return cli_exit_status(result.verdict, inconclusive_fails=policy.inconclusive_fails)
@@ -70,26 +80,41 @@ def compare(baseline: Path, candidate: Path, policy: Policy, *, paired: bool = F
     """
     from phasegate.gate.judge import Place, judge
     from phasegate.gate.verdict import Verdict, refused
-    from phasegate.interop.reading import read_side
+    from phasegate.interop.reading import Loaded, load, sides_of
     from phasegate.interop.result import UnreadableResultError, WrongUsageError
+    from phasegate.interop.unmatched import matched
 
-    old: list[Session] = []
+    verdict, loaded = Verdict.INVALID_BASELINE, [Loaded(baseline)]
     try:
         if baseline.exists():
-            old = read_side(baseline, paired=paired, declared=policy.metrics)
+            loaded = [load(baseline, paired=paired, declared=policy.metrics)]
+        verdict = Verdict.INVALID_RUN
+        loaded.append(load(candidate, paired=paired, declared=policy.metrics))
     except WrongUsageError:
         raise
     except UnreadableResultError as error:
-        return refused(Verdict.INVALID_BASELINE, str(error))
-    try:
-        new = read_side(candidate, paired=paired, declared=policy.metrics)
-    except WrongUsageError:
-        raise
-    except UnreadableResultError as error:
-        return refused(Verdict.INVALID_RUN, str(error))
+        return replace(refused(verdict, str(error)), refusal_remedy=error.remedy)
+    old, new = sides_of(*loaded)
+    remarks = list(dict.fromkeys(line for side in loaded for line in side.said()))
+    if not new:
+        return refused(Verdict.INVALID_RUN, f"{candidate}: no result file in it", remedy=NOTHING, warnings=remarks)
+    stranger = _strangers(old, new) if all(side.runs for side in loaded) else None
+    if stranger is not None:
+        return refused(Verdict.NOT_COMPARABLE, stranger, remedy=STRANGERS, warnings=remarks)
+    old, new, unmatched = matched(old, new)
+    remarks += unmatched
     place = Place(looked_for=f"results in {baseline}")
     result = judge(old, new, policy, paired=paired, whole_baseline=True, place=place)
-    return result if new else replace(result, reason=f"{candidate}: no result file in it, so nothing can be judged")
+    return replace(result, warnings=(*remarks, *result.warnings))
+
+
+def _strangers(old: Sequence[Session], new: Sequence[Session]) -> str | None:
+    """That results of other tools have no workload in common, in one sentence; None where they have one."""
+    sides = [list(dict.fromkeys(one.workload for run in side for one in run.measurements)) for side in (old, new)]
+    if set(sides[0]) & set(sides[1]):
+        return None
+    known, found = (f"{side[0]}{f' and {len(side) - 1} more' * (len(side) > 1)}" for side in sides)
+    return f"no workload is in both: the baseline has {known}, the run {found}"
 
 
 def _print(result: GateResult) -> None:

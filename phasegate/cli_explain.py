@@ -11,7 +11,7 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,8 +56,8 @@ def add_parser(subparsers: Any) -> None:
         description=(
             "Explain RESULT: a report of phasegate in JSON, the figures of a decision (NAME.json of phasegate decide "
             "--out), a session file, a folder of them, CSV with the columns session,workload,metric,value, or a result "
-            "file of vLLM bench serve, SGLang bench_serving, AIPerf or GuideLLM. A report tells its verdict and what "
-            "its own run found. With --before, also what made RESULT slower than that."
+            "file of vLLM bench serve, SGLang bench_serving, AIPerf, GuideLLM, InferenceX or trtllm-bench. A report "
+            "tells its verdict and what its own run found. With --before, also what made RESULT slower than that."
         ),
     )
     parser.add_argument("result", metavar="RESULT", help="what was measured")
@@ -70,12 +70,14 @@ def run(args: argparse.Namespace) -> int:
     """Explain, print, and return the exit status."""
     from phasegate.gate.exit_status import CLI_STATUS
     from phasegate.gate.verdict import Verdict
-    from phasegate.interop.result import UnreadableResultError
+    from phasegate.interop.result import UnreadableResultError, refusal_record
 
     try:
         explained = explain(args.result, args.before, args.slo)
     except (UnreadableResultError, ValueError, FileNotFoundError) as error:
         print(f"phasegate explain: {error}", file=sys.stderr)
+        if args.json:
+            print(json.dumps(refusal_record(error)))
         return USAGE
     if args.json:
         print(json.dumps(_record(explained), allow_nan=False))
@@ -95,9 +97,10 @@ def explain(result: str, before: str | None = None, slo: tuple[str, ...] | list[
     from phasegate.gate.slo import parse_objective
 
     objectives = [parse_objective(word, source="--slo") for word in " ".join(slo).split()]
-    earlier = _situation(before, objectives) if before is not None else None
+    stored, remarks = _stored([path for path in (before, result) if path is not None])
+    earlier = _situation(before, objectives, stored) if before is not None else None
     # Of a report too, whose figures are read with care even where its own explanation is told.
-    document, now = _document(result), _situation(result, objectives)
+    document, now = _document(result), _situation(result, objectives, stored)
     strangers = _strangers(now, earlier, result, before)
     if strangers is not None:
         earlier = None
@@ -105,6 +108,7 @@ def explain(result: str, before: str | None = None, slo: tuple[str, ...] | list[
         explained = _explain_report(document, result, earlier, objectives)
     else:
         explained = Explained(diagnose(now, earlier), None, (ALONE,) if before is None else ())
+    explained = replace(explained, notes=(*explained.notes, *remarks))
     if strangers is None:
         return explained
     notes = tuple(note for note in explained.notes if note != ALONE)
@@ -156,7 +160,7 @@ def _document(path: str) -> Document | None:
     return from_json(text, path) if kind == "phasegate-report" else None
 
 
-def _situation(path: str, objectives: list[Objective]) -> Situation:
+def _situation(path: str, objectives: list[Objective], stored: Mapping[str, list[Session]]) -> Situation:
     """What the result at a path measured: a report, the figures of a decision, or anything that ``compare`` reads."""
     from phasegate.gate.diagnose import codec
     from phasegate.gate.diagnose.from_runs import limits_of
@@ -170,7 +174,7 @@ def _situation(path: str, objectives: list[Objective]) -> Situation:
     if kind == "phasegate-situation":
         found = codec.from_json(text, path)
         return replace(found, limits=limits_of(objectives)) if objectives else found
-    return situation_of_sessions(_sessions(path), objectives)
+    return situation_of_sessions(stored[path], objectives)
 
 
 def _own_json(path: Path) -> tuple[str, str]:
@@ -186,14 +190,25 @@ def _own_json(path: Path) -> tuple[str, str]:
     return (schema.partition("/")[0], text) if isinstance(schema, str) else ("", "")
 
 
-def _sessions(path: str) -> list[Session]:
-    from phasegate.interop.reading import existing_path, read_side
+def _stored(paths: Sequence[str]) -> tuple[dict[str, list[Session]], list[str]]:
+    """The sessions of every path that is no report and no decision, named alike, and what a reader must know of them.
+
+    Raises:
+        UnreadableResultError: a path holds none.
+    """
+    from phasegate.interop.reading import existing_path, load, sides_of
     from phasegate.interop.result import UnreadableResultError
 
-    sessions = read_side(existing_path(path))
-    if not sessions:
-        raise UnreadableResultError(f"{path}: no result file in it")
-    return sessions
+    loaded = {
+        path: load(existing_path(path))
+        for path in paths
+        if _own_json(Path(path))[0] not in ("phasegate-report", "phasegate-situation")
+    }
+    found = dict(zip(loaded, sides_of(*loaded.values()), strict=True))
+    for path, sessions in found.items():
+        if not sessions:
+            raise UnreadableResultError(f"{path}: no result file in it", "name the folder or file that holds results")
+    return found, list(dict.fromkeys(line for one in loaded.values() for line in one.said()))
 
 
 def _record(explained: Explained) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,21 +92,26 @@ def _read(args: argparse.Namespace) -> Document:
 def _of_sessions(args: argparse.Namespace, path: Path) -> Document:
     from phasegate.baseline.policy_source import read_policy
     from phasegate.gate.judge import Place, judge
-    from phasegate.interop.reading import existing_path, read_side
+    from phasegate.interop.reading import Loaded, existing_path, load, sides_of
     from phasegate.interop.result import UnreadableResultError
     from phasegate.report.document.build import from_sessions
 
     policy = read_policy(args.policy)
-    candidate = read_side(path, paired=args.paired, declared=policy.metrics)
-    if not candidate:
-        raise UnreadableResultError(f"{path}: no result file here")
-    baseline = []
+    loaded = [Loaded(path), load(path, paired=args.paired, declared=policy.metrics)]
     if args.baseline is not None:
-        baseline = read_side(existing_path(args.baseline), paired=args.paired, declared=policy.metrics)
+        loaded[0] = load(existing_path(args.baseline), paired=args.paired, declared=policy.metrics)
+    baseline, candidate = sides_of(*loaded)
+    if not candidate:
+        raise UnreadableResultError(f"{path}: no result file here", "name the folder or file that holds results")
+    remarks = list(dict.fromkeys(line for side in loaded for line in side.said()))
     result = None
     if args.baseline is not None:
         place = Place(looked_for=f"results in {args.baseline}")
         result = judge(baseline, candidate, policy, paired=args.paired, whole_baseline=True, place=place)
+        result = replace(result, warnings=(*remarks, *result.warnings))
+    else:
+        for line in remarks:
+            print(f"phasegate report: {line}", file=sys.stderr)
     words = ["phasegate", "report", args.result, *(["--baseline", args.baseline] if args.baseline else [])]
     return from_sessions(
         candidate,

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+MEDIANS_ONLY = "medians_only"
+"""Flag of a measurement whose one sample is the median of its requests, because its file holds no single ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measurement:

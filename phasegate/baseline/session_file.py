@@ -187,6 +187,11 @@ def load_json(text: str, source: str, *, allow_constants: bool = False) -> Any:
         ) from None
     except RecursionError:
         raise InvalidBaselineError(f"{source}: nested too deeply to be a session") from None
+    except ValueError as error:
+        if isinstance(error, InvalidBaselineError):
+            raise
+        # A whole number of more digits than Python reads.
+        raise InvalidBaselineError(f"{source}: a number in it has thousands of digits; record it again") from None
 
 
 class _Reader:

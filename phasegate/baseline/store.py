@@ -49,7 +49,7 @@ def read_session(path: Path) -> Session:
         InvalidBaselineError: it cannot be read or used; the message is one line that names the file.
     """
     try:
-        text = read_listed(path)
+        text = listed_bytes(path).decode("utf-8")
     except FileNotFoundError as error:
         raise _GoneError(f"{path}: cannot be read: {error.strerror}") from None
     except OSError as error:
@@ -59,18 +59,18 @@ def read_session(path: Path) -> Session:
     return parse_session(text, str(path))
 
 
-def read_listed(path: Path) -> str:
-    """The text of a file that `session_paths` listed; also where a writer has moved it to its place since.
+def listed_bytes(path: Path) -> bytes:
+    """What is in a file that `session_paths` listed; also where a writer has moved it to its place since.
 
     Raises:
-        OSError, UnicodeDecodeError: it cannot be read.
+        OSError: it cannot be read.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes()
     except FileNotFoundError:
         if not path.parent.name.startswith(_COMMITTED):
             raise
-        return (path.parent.parent / path.name).read_text(encoding="utf-8")
+        return (path.parent.parent / path.name).read_bytes()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,9 @@ KEYS = ("engine", "hardware", "model", "settings")
 DIFFERENCES_SAID = 4
 """Differences that one sentence holds before a reader is lost in it."""
 
+OTHER_HOST = "measure on that host, record baselines on a second one, or compare both servers in one run"
+"""What to do where the candidate's host is one that the baseline never saw."""
+
 
 def keyed_facts(server: Mapping[str, Any]) -> dict[str, str | None]:
     """The facts that key a server, settings one by one as ``settings.NAME``; None for what is unknown."""
@@ -82,7 +85,7 @@ def host_problem(baseline: Sequence[Session], candidate: Sequence[Session]) -> s
         return None
     return (
         f"the candidate ran on host {new[0]}, the baseline comes from {known[0]} alone, so the spread between hosts "
-        "is unknown; measure on that host, record baselines on a second one, or compare both servers in one run"
+        "is unknown"
     )
 
 

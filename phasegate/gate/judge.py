@@ -17,6 +17,7 @@ from phasegate.gate.blocks import paired_blocks
 from phasegate.gate.client_growth import unless_the_client
 from phasegate.gate.comparable import (
     KEYS,
+    OTHER_HOST,
     differing_keys,
     host_problem,
     host_warning,
@@ -74,20 +75,21 @@ def judge(
     """
     fit, warnings = _without_disturbed(candidate, "run")
     if not any(one.samples or one.requests for session in fit for one in session.measurements):
-        return refused(
-            Verdict.INVALID_RUN, _nothing(candidate), expected=_expected(baseline, policy), warnings=warnings
-        )
+        reason, remedy = _nothing(candidate)
+        expected = _expected(baseline, policy)
+        return refused(Verdict.INVALID_RUN, reason, remedy=remedy, expected=expected, warnings=warnings)
     if not baseline:
         return _without_baseline(Side.of(fit), policy, place or Place(), warnings)
     known, more = _without_disturbed(baseline, "baseline")
     more += [line for line in (same_sessions(known, fit),) if line]
     if not known:
-        reason = "every session of the baseline was disturbed; record it again on a quiet host"
-        return refused(Verdict.INVALID_BASELINE, reason, warnings=(*warnings, *more))
+        reason, remedy = "every session of the baseline was disturbed", "record it again on a quiet host"
+        return refused(Verdict.INVALID_BASELINE, reason, remedy=remedy, warnings=(*warnings, *more))
     problem = None if paired else _not_comparable(known, fit, policy)
     if problem is not None:
+        expected = _expected(baseline, policy)
         return refused(
-            problem.verdict, problem.reason, expected=_expected(baseline, policy), warnings=(*warnings, *more)
+            problem.verdict, problem.reason, remedy=problem.advice, expected=expected, warnings=(*warnings, *more)
         )
     newest = None if whole_baseline else policy.window
     return _compare(known, fit, policy, [*warnings, *more], paired=paired, planned=planned, newest=newest)
@@ -101,10 +103,11 @@ def _without_disturbed(sessions: Sequence[Session], word: str) -> tuple[list[Ses
     )
 
 
-def _nothing(candidate: Sequence[Session]) -> str:
+def _nothing(candidate: Sequence[Session]) -> tuple[str, str]:
+    """Why nothing was measured, and what to do."""
     if candidate and all(one.disturbed for one in candidate):
-        return f"every session of the run was disturbed ({candidate[0].disturbed}); measure again on a quiet host"
-    return "this run measured nothing, so nothing is known about the server; see why it ended and run it again"
+        return f"every session of the run was disturbed ({candidate[0].disturbed})", "measure again on a quiet host"
+    return "this run measured nothing, so nothing is known about the server", "see why it ended and run it again"
 
 
 def _expected(baseline: Sequence[Session], policy: Policy) -> int:
@@ -118,11 +121,12 @@ def _bindings(side: Side, policy: Policy) -> dict[str, Binding]:
 
 def _without_baseline(candidate: Side, policy: Policy, place: Place, warnings: Sequence[str]) -> GateResult:
     nearby = f" ({place.nearby})" if place.nearby else ""
-    reason = f"no baseline: looked for {place.looked_for}{nearby}; record one with: {place.record_with}"
+    remedy = f"record one with: {place.record_with}"
+    reason = f"no baseline: looked for {place.looked_for}{nearby}; {remedy}"
     rows = tuple(judge_objectives(candidate, policy))
     verdict = worst([Verdict.NO_BASELINE, *(row.verdict for row in rows)])
     said = reason if verdict is Verdict.NO_BASELINE else f"{_headline(verdict, rows, rows)} Also: {reason}"
-    return GateResult(verdict, said, Coverage(0, 0), rows, tuple(warnings))
+    return GateResult(verdict, said, Coverage(0, 0), rows, tuple(warnings), refusal_remedy=remedy)
 
 
 def _not_comparable(baseline: Sequence[Session], candidate: Sequence[Session], policy: Policy) -> Problem | None:
@@ -132,24 +136,25 @@ def _not_comparable(baseline: Sequence[Session], candidate: Sequence[Session], p
         found = (differing_keys(one.server, newest, ignore=policy.compare_across) for one in sessions)
         mixed = next((differences for differences in found if differences), None)
         if mixed:
-            reason = f"the {word} mixes servers: {say_differences(mixed)}; keep one server in a set of sessions"
-            return Problem(Verdict.NOT_COMPARABLE, reason, "")
+            reason = f"the {word} mixes servers: {say_differences(mixed)}"
+            return Problem(Verdict.NOT_COMPARABLE, reason, "keep one server in a set of sessions")
     differences = differing_keys(baseline[-1].server, candidate[-1].server, ignore=policy.compare_across)
     silent = _silent(baseline, candidate)
     if differences and silent:
-        reason = (
-            f"{silent}, so nobody knows whether it is the same one; compare results of one kind, or name the keys "
-            f"({', '.join(KEYS)}) under compare_across in the policy where you know that it is"
+        advice = (
+            f"compare results of one kind, or name the keys ({', '.join(KEYS)}) under compare_across in the policy "
+            "where you know that it is"
         )
-        return Problem(Verdict.NOT_COMPARABLE, reason, "")
+        return Problem(Verdict.NOT_COMPARABLE, f"{silent}, so nobody knows whether it is the same one", advice)
     if differences:
-        reason = (
-            f"the baseline comes from another server: {say_differences(differences)}; record a baseline for this one, "
-            "or name the keys under compare_across in the policy where the change is what you test"
+        advice = (
+            "record a baseline for this one, or name the keys under compare_across in the policy where the change is "
+            "what you test"
         )
-        return Problem(Verdict.NOT_COMPARABLE, reason, "")
+        reason = f"the baseline comes from another server: {say_differences(differences)}"
+        return Problem(Verdict.NOT_COMPARABLE, reason, advice)
     host = host_problem(baseline, candidate)
-    return Problem(Verdict.NOT_COMPARABLE, host, "") if host else None
+    return Problem(Verdict.NOT_COMPARABLE, host, OTHER_HOST) if host else None
 
 
 def _compare(
@@ -166,7 +171,8 @@ def _compare(
         known, fit, remark = paired_blocks(known, fit)
         if not known:
             reason = "the sides have different numbers of blocks and none in common, so nothing can be paired"
-            return refused(Verdict.INVALID_RUN, reason, warnings=warnings)
+            remedy = "give both sides the same number of blocks, or leave out --paired"
+            return refused(Verdict.INVALID_RUN, reason, remedy=remedy, warnings=warnings)
         warnings += [line for line in (remark, *_what_differs(known, fit)) if line]
     else:
         window = choose_window(known, policy, newest)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from phasegate.gate.levels import Side
 from phasegate.gate.policy import Policy, glob_matches
 from phasegate.gate.slo import Attainment, Objective, attainment, describe
 from phasegate.gate.verdict import Finding, Verdict
+from phasegate.session import MEDIANS_ONLY, Measurement
 from phasegate.stats.percentile import needed_to_leave_maximum
 
 
@@ -38,10 +39,27 @@ def _rows(objective: Objective, candidate: Side, policy: Policy) -> Iterator[Fin
             continue
         found = candidate.measurements((workload, metric))
         samples = [value for one in found for value in one.samples]
+        if any(MEDIANS_ONLY in one.flags for one in found):
+            yield _of_medians(objective, workload, policy, found)
+            continue
         result = attainment(objective, samples, sum(one.failed for one in found))
         verdict, advice = _word(objective, result)
         said = f"{workload} {objective.text}: {describe(objective, result)}"
         yield _row(objective, workload, policy, verdict, said, advice, len(found))
+
+
+def _of_medians(objective: Objective, workload: str, policy: Policy, found: Sequence[Measurement]) -> Finding:
+    """What medians alone prove: a higher percentile lies above its median, and nothing is known of the rest."""
+    levels = [value for one in found for value in one.samples]
+    said = f"{workload} {objective.text}: only medians of {len(found)} sessions are known"
+    if levels and objective.percentile >= 50 and min(levels) > objective.limit:
+        reason = f"{said}, and the lowest of them is above the limit already"
+        return _row(objective, workload, policy, Verdict.SLO_BREACH, reason, _BREACH, len(found))
+    reason = f"{said}, so p{objective.percentile:g} of its requests cannot be judged"
+    return _row(objective, workload, policy, Verdict.INCONCLUSIVE, reason, "give single requests", len(found))
+
+
+_BREACH = "see which phase takes the time, or correct the objective"
 
 
 def _word(objective: Objective, result: Attainment) -> tuple[Verdict, str]:
@@ -49,7 +67,7 @@ def _word(objective: Objective, result: Attainment) -> tuple[Verdict, str]:
     if result.sent == 0:
         return Verdict.INVALID_RUN, "no request was sent; measure again"
     if result.value is None or result.value > objective.limit:
-        return Verdict.SLO_BREACH, "see which phase takes the time, or correct the objective"
+        return Verdict.SLO_BREACH, _BREACH
     if result.sent < needed:
         return Verdict.INCONCLUSIVE, f"p{objective.percentile:g} needs {needed} requests, has {result.sent}; send more"
     return Verdict.PASS, ""

@@ -138,6 +138,7 @@ class GateResult:
         attributions: workload -> one sentence that spreads a slower request over its phases.
         lever: what usually helps the phase that got slower; None for a green build.
         needs_more: workloads that a planned sequence of sessions should measure again; empty without a plan.
+        refusal_remedy: what to do where nothing could be compared; the rows say it where something was.
     """
 
     verdict: Verdict
@@ -149,20 +150,40 @@ class GateResult:
     attributions: dict[str, str] = field(default_factory=dict)
     lever: str | None = None
     needs_more: tuple[str, ...] = ()
+    refusal_remedy: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """What to do; empty for a green build."""
+        rows = (row.advice for row in self.findings if row.gated and row.verdict is self.verdict and row.advice)
+        return "" if self.verdict.green else next(rows, self.refusal_remedy)
 
     def as_json(self) -> dict[str, Any]:
         """The result as the compare command prints it."""
         return {
             "verdict": self.verdict.value,
+            "reason": self.reason,
+            "remedy": self.remedy,
             "coverage": {"expected": self.coverage.expected, "compared": self.coverage.compared},
             "findings": [finding.as_json() for finding in self.findings],
             "warnings": list(self.warnings),
         }
 
 
-def refused(verdict: Verdict, reason: str, *, expected: int = 0, warnings: Sequence[str] = ()) -> GateResult:
-    """The result of a build in which nothing could be compared."""
-    return GateResult(verdict, reason, Coverage(expected, 0), (), tuple(warnings))
+def refused(
+    verdict: Verdict, reason: str, *, remedy: str = "", expected: int = 0, warnings: Sequence[str] = ()
+) -> GateResult:
+    """The result of a build in which nothing could be compared.
+
+    Args:
+        verdict: the word.
+        reason: why, in one sentence.
+        remedy: what to do; it is said behind the reason.
+        expected: comparisons that should have been made.
+        warnings: remarks for the reader.
+    """
+    said = f"{reason}; {remedy}" if remedy else reason
+    return GateResult(verdict, said, Coverage(expected, 0), (), tuple(warnings), refusal_remedy=remedy)
 
 
 def finite(value: float | None) -> float | None:

@@ -1,8 +1,8 @@
-"""Results of ``vllm bench serve --save-result --save-detailed``: one JSON object a file, one run each.
+"""Results of ``vllm bench serve --save-result``: one JSON object a run; with ``--append-result``, one a line.
 
 Field names from the vLLM project's benchmark script (``vllm/benchmarks/serve.py``: the ``result`` dictionary of
-``benchmark`` and the metadata that ``main_async`` adds). Lists in seconds (see `serving_lists`); summaries such as
-``median_ttft_ms`` in milliseconds, unused here. Without ``--save-detailed`` the tool drops the lists.
+``benchmark`` and the metadata that ``main_async`` adds). With ``--save-detailed`` it holds lists in seconds (see
+`serving_lists`), without it medians only. The file says what rate and concurrency were asked for, not which lengths.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from phasegate.interop.result import measurements_of
-from phasegate.interop.serving_lists import mean_length, rows_of, workload_name
-from phasegate.session import Session
+from phasegate.interop.identity import Identity
+from phasegate.interop.runs import Run
+from phasegate.interop.serving_lists import point_of
 
-REMEDY = "run vllm bench serve with --save-detailed"
+REMEDY = "run vllm bench serve with --save-detailed for single requests"
+
+_MEDIANS = {"ttft": "median_ttft_ms", "tpot": "median_tpot_ms", "e2el": "median_e2el_ms"}
 
 
 def recognises(document: Any) -> bool:
@@ -22,27 +24,28 @@ def recognises(document: Any) -> bool:
     return isinstance(document, dict) and "total_input_tokens" in document and "request_throughput" in document
 
 
-def read(document: Mapping[str, Any], source: str, session_id: str) -> Session:
-    """The run as one session.
+def read(document: Mapping[str, Any], source: str, run_id: str) -> Run:
+    """The run.
 
     Raises:
         UnreadableResultError: one line naming file, place and remedy.
     """
-    spec = {
-        "in": mean_length(document.get("input_lens")),
-        "out": mean_length(document.get("output_lens")),
-        "rate": document.get("request_rate"),
+    rate, burstiness = document.get("request_rate"), document.get("burstiness")
+    asked = {
+        "endpoint": document.get("backend") or document.get("endpoint_type"),
+        "rate": rate,
+        # Only requests that are spread over time can come in bursts.
+        "burstiness": burstiness if burstiness != 1 and str(rate) != "inf" else None,
         "concurrency": document.get("max_concurrency"),
     }
-    name = workload_name("vllm-bench", spec)
-    rows = rows_of(document, source, REMEDY)
-    # The lengths that came back are a result; what was asked for is not in the file beyond rate and concurrency.
-    asked = {key: spec[key] for key in ("in", "rate", "concurrency")}
+    point, remarks = point_of(document, Identity("vllm-bench", asked), _MEDIANS, source, REMEDY)
     model = document.get("model_id")
-    return Session(
-        session_id=session_id,
-        recorded_at=str(document.get("date", "")),
-        measurements=tuple(measurements_of(name, rows, spec=asked, source=source)),
+    return Run(
+        run_id,
+        str(document.get("date", "")),
+        source,
+        (point,),
         server={"model": model} if model else {},
-        client={"tool": "vllm bench serve", "backend": document.get("backend") or document.get("endpoint_type")},
+        client={"tool": "vllm bench serve"},
+        remarks=remarks,
     )

@@ -76,7 +76,7 @@ def test_paired_tables_are_read_by_block(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_the_json_holds_exactly_the_documented_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, result = compare(capsys, folder(tmp_path / "a", BASELINE), folder(tmp_path / "b", SAME))
-    assert list(result) == ["verdict", "coverage", "findings", "warnings"]
+    assert list(result) == ["verdict", "reason", "remedy", "coverage", "findings", "warnings"]
     assert all(list(finding) == FINDING_KEYS for finding in result["findings"])
     assert len(result["findings"]) == 4
 
@@ -290,3 +290,63 @@ def test_a_policy_may_let_an_undecided_build_through_but_never_calls_it_a_pass(
     shown = capsys.readouterr().out
     assert "INCONCLUSIVE: " in shown
     assert "PASS" not in shown
+
+
+def refusals(tmp_path: Path) -> dict[str, tuple[list[object], str | None]]:
+    """Commands that end without a green verdict, and the verdict; None for wrong usage."""
+    good, cut = folder(tmp_path / "good", BASELINE), tmp_path / "cut.json"
+    cut.write_text('{"phasegate": ')
+    other = [replace(one, server={**SERVER, "hardware": "H200"}) for one in SAME]
+    moved = [replace(one, host="other") for one in SAME]
+    disturbed = [replace(one, disturbed="other load") for one in SAME]
+    return {
+        "damaged baseline": ([cut, good], "INVALID_BASELINE"),
+        "damaged run": ([good, cut], "INVALID_RUN"),
+        "another server": ([good, folder(tmp_path / "other", other)], "NOT_COMPARABLE"),
+        "another host": ([good, folder(tmp_path / "moved", moved)], "NOT_COMPARABLE"),
+        "disturbed run": ([good, folder(tmp_path / "disturbed", disturbed)], "INVALID_RUN"),
+        "disturbed baseline": ([tmp_path / "disturbed", good], "INVALID_BASELINE"),
+        "empty folder": ([good, folder(tmp_path / "empty", [])], "INVALID_RUN"),
+        "no baseline": ([tmp_path / "none", good], "NO_BASELINE"),
+        "renamed": ([good, folder(tmp_path / "renamed", renamed(SAME))], "INVALID_RUN"),
+        "too few": ([folder(tmp_path / "few", BASELINE[:1]), folder(tmp_path / "same", SAME)], "INCONCLUSIVE"),
+        "missing run": ([good, tmp_path / "none"], None),
+        "empty path": ([good, ""], None),
+        "bad policy": ([good, good, "--policy", cut], None),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("case", [
+    "damaged baseline", "damaged run", "another server", "another host", "disturbed run", "disturbed baseline",
+    "empty folder", "no baseline", "renamed", "too few", "missing run", "empty path", "bad policy",
+])  # fmt: skip
+def test_the_json_of_a_refusal_has_reason_and_remedy_and_stderr_the_same_line(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its --json had neither, so that a pipeline saw a word and an empty list."""
+    words, verdict = refusals(tmp_path)[case]
+    capsys.readouterr()
+    assert main(["compare", *map(str, words), "--json"]) != 0
+    out, err = capsys.readouterr()
+    result, (line,) = json.loads(out), err.splitlines()
+    assert result["verdict"] == verdict
+    assert result["reason"]
+    assert result["remedy"]
+    assert line == f"phasegate compare: {f'{verdict}: ' if verdict else ''}{result['reason']}"
+
+
+def test_a_green_result_has_no_remedy_and_a_quiet_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(folder(tmp_path / "a", BASELINE)), str(folder(tmp_path / "b", SAME)), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["remedy"] == ""
+    assert json.loads(out)["reason"]
+    assert err == ""
+
+
+def test_explain_says_as_json_why_it_explains_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.json").write_text('{"hello": 1}')
+    assert main(["explain", str(tmp_path / "x.json"), "--json"]) == 2
+    out, err = capsys.readouterr()
+    result = json.loads(out)
+    assert err == f"phasegate explain: {result['reason']}\n"
+    assert result["remedy"]

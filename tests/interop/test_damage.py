@@ -16,6 +16,7 @@ from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy
 from phasegate.interop.reading import read_side
 from phasegate.interop.result import UnreadableResultError
+from tests.interop import foreign
 from tests.sessions import measurement, session
 
 DATA = Path(__file__).parent / "data"
@@ -27,6 +28,12 @@ WHOLE: dict[str, str] = {
     "guidellm.json": (DATA / "guidellm_benchmarks.json").read_text(encoding="utf-8"),
     "aiperf.json": (DATA / "profile_export_aiperf.json").read_text(encoding="utf-8"),
     "aiperf.jsonl": (DATA / "aiperf_run" / "profile_export.jsonl").read_text(encoding="utf-8").splitlines()[1],
+    "vllm-summary.json": json.dumps(foreign.without_requests(foreign.vllm(1))),
+    "sglang-summary.jsonl": json.dumps(foreign.without_requests(foreign.sglang(1))),
+    "guidellm-summary.json": json.dumps(foreign.guidellm_medians(1, streams=(1, 2))),
+    "aiperf-phases.json": json.dumps(foreign.aiperf_summary(4)),
+    "inferencex.json": json.dumps(foreign.inferencex(1)),
+    "trtllm.json": json.dumps(foreign.trtllm(1)),
 }
 
 ODD: list[Any] = [None, True, -1, 0, 1e-9, 10**400, float("inf"), float("nan"), "x", "", [], {}, [None], {"a": 1}]
@@ -47,7 +54,7 @@ def damage(document: Any, draw: Any) -> None:
         node[key] = copy.deepcopy(draw(st.sampled_from(ODD)))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data(), st.sampled_from(sorted(WHOLE)))
 def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path: Path, data: st.DataObject, name: str) -> None:
     document = json.loads(WHOLE[name])
