@@ -1,4 +1,4 @@
-"""Claims about change: this server is no slower than the accepted one, in the phase that binds each workload."""
+"""Claims about change: this server is no slower than the accepted one, in either phase of any cell."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from phasegate.gate.diagnose import Diagnosis, Situation
+    from phasegate.gate.policy import Policy
     from phasegate.gate.slo import Objective
     from phasegate.report.document.model import Document
     from phasegate.session import Session
@@ -26,6 +27,9 @@ USAGE = 2
 
 ALONE = "nothing earlier was given to compare with; --before RESULT tells what got slower"
 """Said where no comparison was made, so that silence is not taken for an unchanged server."""
+
+DERIVED = ("phasegate-report", "phasegate-situation")
+"""Files that hold no sessions which a gate could compare."""
 
 VOID = "nothing is explained: the numbers of this run prove nothing"
 """Said of a report whose run kept no diagnosis because it was invalid."""
@@ -62,18 +66,22 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("result", metavar="RESULT", help="what was measured")
     parser.add_argument("--before", metavar="RESULT", help="an earlier result to explain the change against")
+    parser.add_argument(
+        "--policy", metavar="FILE", help="policy in YAML that --before is judged by, as of compare; default: built in"
+    )
     parser.add_argument("--slo", metavar="SLO", nargs="+", default=(), help="objectives, such as ttft:p95:500ms")
     parser.add_argument("--json", action="store_true", help="print the diagnosis as one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
     """Explain, print, and return the exit status."""
+    from phasegate.baseline.policy_source import read_policy
     from phasegate.gate.exit_status import CLI_STATUS
     from phasegate.gate.verdict import Verdict
     from phasegate.interop.result import UnreadableResultError, refusal_record
 
     try:
-        explained = explain(args.result, args.before, args.slo)
+        explained = explain(args.result, args.before, args.slo, read_policy(args.policy))
     except (UnreadableResultError, ValueError, FileNotFoundError) as error:
         print(f"phasegate explain: {error}", file=sys.stderr)
         if args.json:
@@ -86,18 +94,24 @@ def run(args: argparse.Namespace) -> int:
     return CLI_STATUS[Verdict.NOT_COMPARABLE] if explained.strangers else 0
 
 
-def explain(result: str, before: str | None = None, slo: tuple[str, ...] | list[str] = ()) -> Explained:
-    """What is said of the result at a path.
+def explain(
+    result: str,
+    before: str | None = None,
+    slo: tuple[str, ...] | list[str] = (),
+    policy: Policy | None = None,
+) -> Explained:
+    """What is said of the result at a path; ``policy`` is what decides whether it is slower than ``before``.
 
     Raises:
         FileNotFoundError, UnreadableResultError: a path cannot be used; one line.
         ValueError: an objective cannot be read; one line.
     """
-    from phasegate.gate.diagnose import diagnose
+    from phasegate.baseline.policy_source import read_policy
     from phasegate.gate.slo import parse_objective
 
+    policy = policy or read_policy(None)
     objectives = [parse_objective(word, source="--slo") for word in " ".join(slo).split()]
-    stored, remarks = _stored([path for path in (before, result) if path is not None])
+    stored, remarks = _stored([path for path in (before, result) if path is not None], policy)
     earlier = _situation(before, objectives, stored) if before is not None else None
     # Of a report too, whose figures are read with care even where its own explanation is told.
     document, now = _document(result), _situation(result, objectives, stored)
@@ -107,12 +121,42 @@ def explain(result: str, before: str | None = None, slo: tuple[str, ...] | list[
     if document is not None:
         explained = _explain_report(document, result, earlier, objectives)
     else:
-        explained = Explained(diagnose(now, earlier), None, (ALONE,) if before is None else ())
+        sides = (stored.get(before or ""), stored.get(result)) if earlier is not None else (None, None)
+        explained = _explain_measured(now, earlier, sides, policy)
+        if before is None:
+            explained = replace(explained, notes=(*explained.notes, ALONE))
     explained = replace(explained, notes=(*explained.notes, *remarks))
     if strangers is None:
         return explained
     notes = tuple(note for note in explained.notes if note != ALONE)
     return replace(explained, notes=(*notes, strangers), strangers=True)
+
+
+def _explain_measured(
+    now: Situation,
+    earlier: Situation | None,
+    sides: tuple[list[Session] | None, list[Session] | None],
+    policy: Policy,
+) -> Explained:
+    """What was measured; beside earlier sessions by what the gate proves of the two, as ``phasegate compare`` does.
+
+    Where the gate cannot decide, changes are told by their size, and a note has its word.
+
+    Args:
+        sides: the earlier sessions and those of now; None for a file that holds none.
+    """
+    from phasegate.gate.diagnose import Proof, diagnose
+    from phasegate.gate.diagnose.from_gate import diagnose_gated
+    from phasegate.gate.judge import judge
+    from phasegate.interop.unmatched import matched
+
+    if sides[0] is None or sides[1] is None:
+        return Explained(diagnose(now, earlier))
+    old, new, _ = matched(sides[0], sides[1])
+    gate = judge(old, new, policy, whole_baseline=True)
+    if gate.verdict.green or Proof.of(gate.findings).rows:
+        return Explained(diagnose_gated(gate, old, new, now))
+    return Explained(diagnose(now, earlier), None, (f"phasegate compare says {gate.verdict.value}: {gate.reason}",))
 
 
 def _strangers(now: Situation, earlier: Situation | None, result: str, before: str | None) -> str | None:
@@ -190,7 +234,7 @@ def _own_json(path: Path) -> tuple[str, str]:
     return (schema.partition("/")[0], text) if isinstance(schema, str) else ("", "")
 
 
-def _stored(paths: Sequence[str]) -> tuple[dict[str, list[Session]], list[str]]:
+def _stored(paths: Sequence[str], policy: Policy) -> tuple[dict[str, list[Session]], list[str]]:
     """The sessions of every path that is no report and no decision, named alike, and what a reader must know of them.
 
     Raises:
@@ -200,9 +244,9 @@ def _stored(paths: Sequence[str]) -> tuple[dict[str, list[Session]], list[str]]:
     from phasegate.interop.result import UnreadableResultError
 
     loaded = {
-        path: load(existing_path(path))
+        path: load(existing_path(path), declared=policy.metrics)
         for path in paths
-        if _own_json(Path(path))[0] not in ("phasegate-report", "phasegate-situation")
+        if _own_json(Path(path))[0] not in DERIVED
     }
     found = dict(zip(loaded, sides_of(*loaded.values()), strict=True))
     for path, sessions in found.items():

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from phasegate.gate.diagnose import Diagnosis, Proof, Situation, diagnose
-from phasegate.gate.diagnose.from_gate import sides_of_gate
+from phasegate.gate.diagnose import Diagnosis, Situation, diagnose
+from phasegate.gate.diagnose.from_gate import diagnose_gated
 from phasegate.gate.diagnose.from_limits import machine_of
 from phasegate.gate.diagnose.from_runs import situation_of
 from phasegate.gate.diagnose.from_sessions import situation_of_sessions
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from phasegate.gate.roofline_words import Roofline
     from phasegate.gating import Gated
     from phasegate.pytest_state import PerfState
-
-
-PROVEN = 0.02
-"""Smallest growth that is explained where the gate has proven one: smaller ones are no gate's tolerance."""
 
 
 def write_run_diagnosis(terminal: Any, state: PerfState, limits: Roofline | None = None) -> None:
@@ -47,15 +43,10 @@ def explain_run(state: PerfState, now: Situation) -> Diagnosis:
 
 
 def explain_gated(gated: Gated | None, now: Situation) -> Diagnosis:
-    """The diagnosis of what a run measured, and where its gate found a regression, of what that proved.
-
-    The changes are those that the gate's rows compare: the run's own figures are one sitting of many.
-    """
+    """The diagnosis of what a run measured, and where its gate found a regression, of what that proved."""
     if gated is None or gated.result.verdict is not Verdict.REGRESSION:
         return diagnose(now)
-    findings = gated.result.findings
-    before, after = sides_of_gate(gated.baseline, gated.candidate, findings)
-    return diagnose(now, before, least=PROVEN, after=after, proof=Proof.of(findings))
+    return diagnose_gated(gated.result, gated.baseline, gated.candidate, now)
 
 
 def situation_of_run(state: PerfState) -> Situation | None:

@@ -104,5 +104,5 @@ def flip(baseline: Side, candidate: Side, workload: str, policy: Policy) -> str 
         return None
     return (
         f"{workload}: the binding phase flipped from {old.phase} to {new.phase} ({new.reason}); "
-        f"this build was judged by what binds its baseline, the next baseline will gate {new.phase}"
+        f"this build was judged by what binds its baseline, the next baseline will be bound by {new.phase}"
     )

@@ -74,6 +74,8 @@ def _paired(question: Question, baseline: Side, candidate: Side) -> PairedCompar
         floor=question.applied.floor.value,
         higher_is_better=question.facts.better is Better.HIGHER,
         gated=question.gated,
+        fail_from=question.fail_from,
+        weight=question.weight,
         orders=[one for one in order if one] if all(order) else (),
     )
 
@@ -89,6 +91,8 @@ def _stored(question: Question, baseline: Side, candidate: Side, policy: Policy)
         floor=question.applied.floor.value,
         higher_is_better=question.facts.better is Better.HIGHER,
         gated=question.gated,
+        fail_from=question.fail_from,
+        weight=question.weight,
         baseline_sentinel=_sentinel(baseline, old, policy, question.facts.name),
         candidate_sentinel=_sentinel(candidate, new, policy, question.facts.name),
     )

@@ -24,14 +24,14 @@ from phasegate.gate.comparable import (
     say_differences,
     tells_nothing,
 )
-from phasegate.gate.cost import gate_what_costs
+from phasegate.gate.headline import headline
 from phasegate.gate.levels import Side
 from phasegate.gate.levers import lever_line
 from phasegate.gate.objectives import judge_objectives
 from phasegate.gate.policy import Policy
 from phasegate.gate.question import questions
 from phasegate.gate.remarks import idle_rules, same_sessions
-from phasegate.gate.slower_phase import leading_row, slower_phase
+from phasegate.gate.slower_phase import slower_phase
 from phasegate.gate.validity import Problem
 from phasegate.gate.verdict import Coverage, Finding, GateResult, Verdict, refused, worst
 from phasegate.gate.window import choose_window
@@ -125,7 +125,7 @@ def _without_baseline(candidate: Side, policy: Policy, place: Place, warnings: S
     reason = f"no baseline: looked for {place.looked_for}{nearby}; {remedy}"
     rows = tuple(judge_objectives(candidate, policy))
     verdict = worst([Verdict.NO_BASELINE, *(row.verdict for row in rows)])
-    said = reason if verdict is Verdict.NO_BASELINE else f"{_headline(verdict, rows, rows)} Also: {reason}"
+    said = reason if verdict is Verdict.NO_BASELINE else f"{headline(verdict, rows, rows)} Also: {reason}"
     return GateResult(verdict, said, Coverage(0, 0), rows, tuple(warnings), refusal_remedy=remedy)
 
 
@@ -189,12 +189,13 @@ def _compare(
     warnings += idle_rules(policy, (question.workload for question in asked))
     warnings += [] if planned else _gaps(candidate)
     warnings += [note for row in answers.rows for note in row.notes]
-    rows = [*gate_what_costs(asked, answers.rows, baseline, policy), *judge_objectives(candidate, policy)]
+    rows = [*answers.rows, *judge_objectives(candidate, policy)]
     if not paired:  # in one sitting both sides had the same client
         rows = [unless_the_client(row, known, fit) for row in rows]
     expected = [question for question in asked if baseline.measurements(question.key)]
     compared = sum(1 for row in rows if row.ratio is not None)
-    result = _result(rows, Coverage(len(expected), compared), warnings, binding, baseline, candidate)
+    unit = "block" if paired else "session"
+    result = _result(rows, Coverage(len(expected), compared), warnings, binding, (baseline, candidate), unit)
     return replace(result, needs_more=answers.needs_more)
 
 
@@ -239,18 +240,20 @@ def _result(
     coverage: Coverage,
     warnings: Sequence[str],
     binding: Mapping[str, Binding],
-    baseline: Side,
-    candidate: Side,
+    sides: tuple[Side, Side],
+    unit: str,
 ) -> GateResult:
     ordered = tuple(sorted(rows, key=lambda row: (not row.gated, -row.verdict.badness)))
     gated = [row for row in ordered if row.gated]
     # Without a gated row nothing was decided, whatever the informing rows say.
     verdict = worst(row.verdict for row in gated) if gated else Verdict.INCONCLUSIVE
+    if verdict.green:  # Whether a build improved is for the phases that bind to say.
+        verdict = worst(row.verdict for row in [row for row in gated if row.binds] or gated)
     slower = {row.workload for row in rows if row.verdict is Verdict.REGRESSION}
-    told = {workload: attribute(baseline, candidate, workload) for workload in sorted(slower)}
+    told = {workload: attribute(*sides, workload) for workload in sorted(slower)}
     return GateResult(
         verdict=verdict,
-        reason=_headline(verdict, gated, ordered),
+        reason=headline(verdict, gated, ordered, unit),
         coverage=coverage,
         findings=ordered,
         warnings=tuple(dict.fromkeys([*warnings, *_advisory_warnings(ordered)])),
@@ -264,20 +267,8 @@ def _advisory_warnings(rows: Sequence[Finding]) -> Iterator[str]:
     for row in rows:
         if not row.gated and row.verdict is Verdict.REGRESSION:
             yield f"not gated, but slower: {row.reason}"
-
-
-def _headline(verdict: Verdict, gated: Sequence[Finding], every: Sequence[Finding]) -> str:
-    """The sentence of the worst row, and how many others there are of its kind."""
-    alike = [row for row in gated if row.verdict is verdict]
-    if not alike:
-        return "no comparison gates this build; see gate and rules in the policy"
-    if verdict.green:
-        return f"{len(gated)} of {len(gated)} gated comparisons within their limits"
-    told = leading_row(alike, every) if verdict is Verdict.REGRESSION else alike[0]
-    others = f" (and {len(alike) - 1} more)" if len(alike) > 1 else ""
-    hidden = sum(1 for row in gated if row.verdict is Verdict.REGRESSION) if verdict is not Verdict.REGRESSION else 0
-    also = f" Also {hidden} proven regression{'s' if hidden > 1 else ''} among the rest." if hidden else ""
-    return f"{told.reason}{others}.{also}"
+        elif row.gated and row.verdict is Verdict.PASS and row.proven_slower:
+            yield f"slower, but by too little to fail: {row.reason}"
 
 
 def _lever(gated: Sequence[Finding], every: Sequence[Finding]) -> str:

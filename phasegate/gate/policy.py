@@ -8,7 +8,7 @@ last rule that matches winning. Whatever applied can be asked for together with 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Generic, TypeVar
 
@@ -38,6 +38,7 @@ class Rule:
         metric: short name, or None for every metric.
         phase: ``prefill``, ``decode`` or ``both``, or None for every phase.
         tolerance: fraction.
+        fail_from: fraction.
         floor: in the metric's unit.
         percentiles: percentiles to compare, in per cent.
         gate: ``binding``, ``always`` or ``never``.
@@ -48,6 +49,7 @@ class Rule:
     metric: str | None = None
     phase: str | None = None
     tolerance: float | None = None
+    fail_from: float | None = None
     floor: float | None = None
     percentiles: tuple[float, ...] | None = None
     gate: str | None = None
@@ -67,9 +69,24 @@ class Applied:
     """What the policy says about one comparison, each value with its source."""
 
     tolerance: Sourced[float]
+    fail_from: Sourced[float | None]
     floor: Sourced[float]
     percentiles: Sourced[tuple[float, ...]]
     gate: Sourced[str]
+
+    def times(self, factor: float, why: str) -> Applied:
+        """The same with a tolerance so many times as wide, and what goes with it; ``why`` joins the source."""
+        tolerance = Sourced(self.tolerance.value * factor, f"{self.tolerance.source}, {why}")
+        own = self.fail_from.value
+        return replace(
+            self, tolerance=tolerance, fail_from=replace(self.fail_from, value=None if own is None else own * factor)
+        )
+
+    def effective_fail_from(self, baseline_value: float | None) -> float:
+        """From which worsening, a fraction, a proven one fails: half the effective tolerance where nothing is set."""
+        if self.fail_from.value is None:
+            return self.effective_tolerance(baseline_value) / 2.0
+        return self.fail_from.value
 
     def effective_tolerance(self, baseline_value: float | None) -> float:
         """The tolerance as a fraction, widened where the absolute floor is more than that of the baseline."""
@@ -90,12 +107,17 @@ class Policy:
 
     Attributes:
         alpha: chance of a false alarm for a whole build.
-        tolerance: phase -> worsening that is accepted, as a fraction. A decode step is steadier than a prefill,
-            hence the closer limit.
+        tolerance: phase -> smallest worsening that must be found, as a fraction: a comparison that could have missed it
+            is undecided. A decode step is steadier than a prefill, hence the closer limit.
+        fail_from: phase -> from which size, a fraction, a proven worsening fails; half the tolerance for a phase that
+            is not named.
+        other_phase: the phase that does not bind a workload gates as well, with its tolerance so many times as wide;
+            None: it only warns.
         floor: phase -> worsening in seconds below which nothing is a regression, however large in per cent: about
             what a time stamp on a loopback socket can blur.
         percentiles: percentiles compared, in per cent.
-        gate: ``binding``: only the phase that decides a workload gates it, the other warns; ``always``: both gate.
+        gate: ``binding``: the phase that decides a workload gates with its tolerance, the other by ``other_phase``;
+            ``always``: both gate with their tolerance.
         baseline_minimum, candidate_minimum: sessions below which nothing passes.
         first_sessions: candidate sessions measured of every workload.
         session_budget: candidate sessions an undecided comparison may use in all.
@@ -115,6 +137,8 @@ class Policy:
 
     alpha: float = 0.01
     tolerance: Mapping[str, float] = field(default_factory=lambda: {"prefill": 0.10, "decode": 0.05, "both": 0.10})
+    fail_from: Mapping[str, float] = field(default_factory=dict)
+    other_phase: float | None = 3.0
     floor: Mapping[str, float] = field(default_factory=lambda: {"prefill": 200e-6, "decode": 10e-6, "both": 200e-6})
     percentiles: tuple[float, ...] = (50.0,)
     gate: str = "binding"
@@ -155,6 +179,7 @@ class Policy:
         """What applies to one comparison."""
         general = phase if phase in self.tolerance else "both"
         tolerance = Sourced(self.tolerance[general], self.source(f"tolerance.{general}"))
+        fail_from = Sourced(self.fail_from.get(general), self.source(f"fail-from.{general}"))
         # Rates have no floor: the general floors are spans of time.
         facts = self.facts(metric)
         is_span = facts is None or facts.is_latency
@@ -163,11 +188,17 @@ class Policy:
         gate = Sourced(self.gate, self.source("gate"))
         for rule in self.rules:
             if rule.matches(workload, metric, phase):
+                if rule.tolerance is not None:
+                    # What fails goes with the tolerance that it was set for.
+                    fail_from = Sourced(None)
                 tolerance = _override(tolerance, rule.tolerance, rule.lines.get("tolerance"))
+                fail_from = _override(fail_from, rule.fail_from, rule.lines.get("fail-from"))
                 floor = _override(floor, rule.floor, rule.lines.get("floor"))
                 percentiles = _override(percentiles, rule.percentiles, rule.lines.get("percentiles"))
                 gate = _override(gate, rule.gate, rule.lines.get("gate"))
-        return Applied(tolerance, floor, percentiles, gate)
+        if fail_from.value is not None and fail_from.value > tolerance.value:
+            fail_from = replace(fail_from, value=tolerance.value)
+        return Applied(tolerance, fail_from, floor, percentiles, gate)
 
     def objectives_for(self, workload: str) -> tuple[Objective, ...]:
         """The objectives that speak of a workload."""

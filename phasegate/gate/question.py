@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from phasegate.gate.binding import Binding
+from phasegate.gate.binding import BOTH, Binding
 from phasegate.gate.facts import MetricFacts
 from phasegate.gate.levels import Key, Side
 from phasegate.gate.policy import Applied, Policy
 from phasegate.stats.percentile import needed_to_leave_maximum
 
 MEDIAN = 50.0
+
+OTHER_WEIGHT = 0.05
+"""Weight of a row whose phase does not bind, where one whose phase binds has 1, in sharing the build's chance of a
+false alarm. Its tolerance is wider, so a twentieth will do for it, and the others keep their power."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class Question:
         applied: what the policy says about it.
         tolerance: the fraction that applies, absolute floor included.
         tolerance_source: where it came from.
+        fail_from: from which worsening, a fraction, it fails where that is proven; the absolute floor comes on top.
+        binds: whether it is held to its own tolerance: not so a metric of the phase that does not bind.
     """
 
     workload: str
@@ -38,6 +44,13 @@ class Question:
     applied: Applied
     tolerance: float
     tolerance_source: str
+    fail_from: float
+    binds: bool = True
+
+    @property
+    def weight(self) -> float:
+        """Its share of the build's chance of a false alarm, in those of a row whose phase binds."""
+        return 1.0 if self.binds else OTHER_WEIGHT
 
     @property
     def key(self) -> Key:
@@ -63,8 +76,9 @@ class Question:
 def questions(baseline: Side, candidate: Side, binding: dict[str, Binding], policy: Policy) -> Iterator[Question]:
     """Every question, in the order of the baseline, what only the candidate knows last.
 
-    The median of a metric gates where its phase binds. A higher percentile gates beside it where every session has
-    the values it needs; where not, it informs, unless the policy compares nothing else of the metric.
+    The median of a metric of one phase gates: with its own tolerance where its phase binds, else with a wider one. A
+    higher percentile gates beside it where every session has the values it needs; where not, it informs, unless the
+    policy compares nothing else of the metric.
     """
     for workload, metric in dict.fromkeys([*baseline.by_key, *candidate.by_key]):
         facts = policy.facts(metric)
@@ -73,28 +87,45 @@ def questions(baseline: Side, candidate: Side, binding: dict[str, Binding], poli
         if not _measured((workload, metric), baseline, candidate):
             continue
         applied = policy.applied(workload, facts.name, facts.phase)
-        gated, why = _gating(workload, facts, applied, binding[workload], baseline)
+        part = _part(workload, facts, applied, binding[workload], baseline, policy)
+        if part.other:
+            applied = applied.times(part.times, f"times {part.times:g} since {binding[workload].phase} binds")
         for percentile in applied.percentiles.value:
             level = baseline.level((workload, metric), percentile)
             question = Question(
-                workload, metric, facts, percentile, gated, why, applied,
+                workload, metric, facts, percentile, part.gated, part.why, applied,
                 applied.effective_tolerance(level), applied.effective_source(level),
+                applied.effective_fail_from(level), not part.other,
             )  # fmt: skip
             yield _told_if_thin(question, baseline, candidate)
 
 
-def _gating(workload: str, facts: MetricFacts, applied: Applied, binding: Binding, baseline: Side) -> tuple[bool, str]:
-    """Whether a metric gates, and why, in one clause."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a metric has to do with the verdict: whether it gates, why, and with how many times its tolerance."""
+
+    gated: bool
+    why: str
+    times: float = 1.0
+    other: bool = False
+
+
+def _part(
+    workload: str, facts: MetricFacts, applied: Applied, binding: Binding, baseline: Side, policy: Policy
+) -> _Part:
     if applied.gate.value == "never":
-        return False, f"informs only ({applied.gate.source})"
+        return _Part(False, f"informs only ({applied.gate.source})")
     if applied.gate.value == "always":
-        return True, f"gates always ({applied.gate.source})"
-    if facts.phase != "both":
-        return binding.binds(facts.phase), binding.reason
-    parts = [name for name in ("ttft", "tpot") if (workload, name) in baseline.by_key]
-    if parts:
-        return False, f"informs only: {' and '.join(parts)} carry it"
-    return True, "gates, since no metric of a single phase was measured"
+        return _Part(True, f"gates always ({applied.gate.source})")
+    if facts.phase == BOTH:
+        parts = [name for name in ("ttft", "tpot") if (workload, name) in baseline.by_key]
+        if parts:
+            return _Part(False, f"informs only: {' and '.join(parts)} carry it")
+        return _Part(True, "gates, since no metric of a single phase was measured")
+    if binding.binds(facts.phase) or policy.other_phase is None:
+        return _Part(binding.binds(facts.phase), binding.reason)
+    why = f"gates with {policy.other_phase:g} times its tolerance: {binding.reason}"
+    return _Part(True, why, policy.other_phase, other=True)
 
 
 def _told_if_thin(question: Question, baseline: Side, candidate: Side) -> Question:
@@ -104,10 +135,7 @@ def _told_if_thin(question: Question, baseline: Side, candidate: Side) -> Questi
     if fewest_values(question.key, baseline, candidate) >= question.values_needed:
         return question
     why = f"informs only: p{question.percentile:g} needs {question.values_needed} values a session"
-    return Question(
-        question.workload, question.metric, question.facts, question.percentile, False, why, question.applied,
-        question.tolerance, question.tolerance_source,
-    )  # fmt: skip
+    return replace(question, gated=False, why_gated=why)
 
 
 def _measured(key: Key, baseline: Side, candidate: Side) -> bool:

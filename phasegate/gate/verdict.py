@@ -68,10 +68,17 @@ class Finding:
         ratio_low, ratio_high: its 95 % interval.
         p: p-value of "worse" as the statistics report it, before any correction; None where there is no evidence
             to speak of.
+        binds: whether it is held to its own tolerance: not so a row of the phase that does not bind its workload.
+        p_allowed: the largest p that counts as proof, after the correction for all comparisons; None with ``p``.
         mde: smallest worsening this comparison would have found, as a fraction; None where it has no power.
         baseline_sessions, candidate_sessions: how many sessions carry the row (blocks, when paired).
-        tolerance: the fraction that applied, absolute floor included; None where none was needed.
+        tolerance: smallest worsening that must be found, a fraction, absolute floor included; None where none was
+            needed.
         tolerance_source: where it came from: ``default`` or ``file:line``.
+        fails_from: from which change on the row is a regression where it is proven, absolute floor included: a fraction
+            in the metric's own direction like ``ratio`` - 1, negative for a throughput; None where it fails nothing.
+        sessions_needed, baseline_needed: how many more candidate sessions (or blocks) or baseline sessions would decide
+            an undecided row; None where it is decided, or where no number would decide it.
         baseline_value, candidate_value: median of the sessions' values, in the metric's unit.
         advice: what to do; empty for green rows.
         notes: remarks that do not change the verdict.
@@ -96,6 +103,16 @@ class Finding:
     candidate_value: float | None = None
     advice: str = ""
     notes: tuple[str, ...] = ()
+    binds: bool = True
+    p_allowed: float | None = None
+    fails_from: float | None = None
+    sessions_needed: int | None = None
+    baseline_needed: int | None = None
+
+    @property
+    def proven_slower(self) -> bool:
+        """Whether noise does not explain that it got worse, by however little."""
+        return self.p is not None and self.p_allowed is not None and self.p <= self.p_allowed
 
     def as_json(self) -> dict[str, Any]:
         """The row as the compare command prints it; numbers that are not finite become None."""
@@ -109,7 +126,12 @@ class Finding:
             "ratio_low": finite(self.ratio_low),
             "ratio_high": finite(self.ratio_high),
             "p": finite(self.p),
+            "p_allowed": finite(self.p_allowed),
             "mde": finite(self.mde),
+            "tolerance": finite(self.tolerance),
+            "fails_from": finite(self.fails_from),
+            "sessions_needed": self.sessions_needed,
+            "baseline_needed": self.baseline_needed,
             "baseline_sessions": self.baseline_sessions,
             "candidate_sessions": self.candidate_sessions,
             "reason": self.reason,

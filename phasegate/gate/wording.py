@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from phasegate.gate.levels import Side
 from phasegate.gate.policy import Policy
 from phasegate.gate.question import Question
 from phasegate.gate.validity import Problem, say
 from phasegate.gate.verdict import Finding, Verdict, finite
+from phasegate.metric import Better
 from phasegate.stats.compare_types import ComparedRow, Decision
 
 WORDS = {
@@ -57,7 +59,9 @@ def weighed_row(
     reason = f"{question.name}: {say(old, question.facts)} -> {say(new, question.facts)}, {row.reason}"
     if verdict.green and row.baseline_count < policy.baseline_minimum:
         verdict = Verdict.INCONCLUSIVE
+        missing = policy.baseline_minimum - row.baseline_count
         reason += f"; the policy wants {policy.baseline_minimum} baseline {unit}s, there are {row.baseline_count}"
+        row = replace(row, baseline_needed=missing)
     return Finding(
         workload=question.workload,
         metric=question.label,
@@ -69,16 +73,28 @@ def weighed_row(
         ratio_low=row.low,
         ratio_high=row.high,
         p=row.p,
+        binds=question.binds,
+        p_allowed=row.p_allowed,
         mde=finite(row.mde),
         baseline_sessions=row.baseline_count,
         candidate_sessions=row.candidate_count,
         tolerance=question.tolerance,
         tolerance_source=question.tolerance_source,
+        fails_from=_fails_from(question, row),
+        sessions_needed=row.sessions_needed,
+        baseline_needed=row.baseline_needed,
         baseline_value=old,
         candidate_value=new,
         advice=_advice(verdict, row.baseline_count, row.ratio),
         notes=(*(f"{question.name}: {line}" for line in row.warnings), *_outliers(question, candidate, unit)),
     )
+
+
+def _fails_from(question: Question, row: ComparedRow) -> float | None:
+    """The change of the value from which it fails, in the metric's own direction; None where it only informs."""
+    if not question.gated or row.fails_from is None:
+        return None
+    return row.fails_from if question.facts.better is Better.LOWER else 1.0 / (1.0 + row.fails_from) - 1.0
 
 
 THOUSAND = (400.0, 2500.0)

@@ -77,12 +77,12 @@ def _gate(gate: Gate) -> Iterator[str]:
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
-    yield "| | workload | metric | baseline | now | change | 95 % interval | tolerance | verdict |"
-    yield "|---|---|---|--:|--:|--:|--:|--:|---|"
+    yield "| | workload | metric | baseline | now | change | 95 % interval | fails from | tolerance | verdict |"
+    yield "|---|---|---|--:|--:|--:|--:|--:|--:|---|"
     for row in rows[:MOST_ROWS]:
         cells = (
             metric_name(row.metric), value(row, before=True), value(row), change(row), interval(row),
-            format_percent(row.tolerance), row.verdict,
+            format_percent(row.fails_from), format_percent(row.tolerance), row.verdict,
         )  # fmt: skip
         name = in_markdown_code(row.workload, cell=True)
         yield f"| {MARKS[tone_of(row.verdict)]} | {name} | {' | '.join(map(in_markdown_cell, cells))} |"

@@ -58,6 +58,8 @@ def _silence(diagnosis: Diagnosis) -> Iterator[str]:
 def _unchanged(diagnosis: Diagnosis) -> str:
     if diagnosis.compared is None:
         return ""
+    if diagnosis.gated:
+        return ", and no comparison proved anything slower that would fail a build"
     return f", and nothing got slower by {format_percent(diagnosis.compared, digits=0)} or more"
 
 

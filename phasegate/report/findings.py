@@ -39,7 +39,7 @@ def findings_table(result: GateResult) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("workload")
     table.add_column("metric")
-    for name in ("baseline", "candidate", "change", "95 % interval", "would find", "sessions"):
+    for name in ("baseline", "candidate", "change", "95 % interval", "fails from", "would find", "sessions"):
         table.add_column(name, justify="right")
     table.add_column("verdict")
     for row in result.findings:
@@ -65,6 +65,7 @@ def _cells(row: Finding) -> list[str]:
         new,
         format_percent(None if row.ratio is None else row.ratio - 1, signed=True),
         interval,
+        format_percent(row.fails_from),
         format_percent(row.mde),
         f"{row.baseline_sessions} / {row.candidate_sessions}",
         word if row.gated else f"{word} (informs)",

@@ -72,7 +72,7 @@ def test_what_a_pinned_baseline_cannot_compare_is_a_remark() -> None:
 
 def test_a_planned_sequence_asks_for_more_of_what_is_open_only() -> None:
     """After two sessions, the workload that looks slower needs more, and the one that is plainly harmless does not."""
-    slower = build(3, 2, {("chat", "tpot"): 1.04, ("long", "ttft"): 0.97}, start=100)
+    slower = build(3, 2, {("chat", "tpot"): 1.04, ("long", "ttft"): 0.97, ("long", "tpot"): 0.97}, start=100)
     result = judge(BASELINE, slower, Policy(), planned=True)
     assert result.needs_more == ("chat[in=64,out=32]",)
     assert judge(BASELINE, slower, Policy()).needs_more == ()

@@ -18,8 +18,9 @@ from tests.gate.test_judge import BASELINE, SAME, build, each
 from tests.sessions import SERVER
 
 FINDING_KEYS = [
-    "workload", "metric", "phase", "gated", "verdict", "ratio", "ratio_low", "ratio_high", "p", "mde",
-    "baseline_sessions", "candidate_sessions", "reason",
+    "workload", "metric", "phase", "gated", "verdict", "ratio", "ratio_low", "ratio_high", "p", "p_allowed", "mde",
+    "tolerance", "fails_from", "sessions_needed", "baseline_needed", "baseline_sessions", "candidate_sessions",
+    "reason",
 ]  # fmt: skip
 
 

@@ -143,8 +143,8 @@ def row(**changes: object) -> Row:
     values: dict[str, object] = {
         "workload": "w[in=1,out=2]", "metric": "ttft", "phase": "prefill", "unit": "s", "better": "lower",
         "gated": True, "verdict": "REGRESSION", "reason": "r", "ratio": 1.2, "ratio_low": 1.15, "ratio_high": 1.25,
-        "tolerance": 0.1, "baseline_value": 0.1, "candidate_value": 0.12, "baseline_levels": (0.1, 0.101),
-        "candidate_levels": (0.12,),
+        "tolerance": 0.1, "fails_from": 0.05, "baseline_value": 0.1, "candidate_value": 0.12,
+        "baseline_levels": (0.1, 0.101), "candidate_levels": (0.12,),
     }  # fmt: skip
     return Row(**{**values, **changes})  # type: ignore[arg-type]
 
@@ -156,13 +156,16 @@ def test_the_limit_stands_left_of_a_regression_and_right_of_zero() -> None:
     bar = next(node for node in picture.iter(f"{SVG}rect") if node.attrib["class"] == "interval-bar")
     assert scale.at(0.0) < float(edge.attrib["x1"]) < float(bar.attrib["x"])
     assert float(edge.attrib["x1"]) == pytest.approx(scale.at(0.1), abs=0.01)
+    fails = next(node for node in picture.iter(f"{SVG}line") if node.attrib["class"] == "half-limit")
+    assert float(fails.attrib["x1"]) == pytest.approx(scale.at(0.05), abs=0.01)
+    assert "half-limit" not in change_bar(row(fails_from=None), ruler([row()]))
 
 
 def test_where_more_is_better_the_accepted_side_is_the_other() -> None:
     faster = row(better="higher", ratio=1.2)
     picture = ElementTree.fromstring(change_bar(faster, ruler([faster])))
     accepted = next(node for node in picture.iter(f"{SVG}rect") if node.attrib["class"] == "accepted")
-    assert float(accepted.attrib["x"]) == pytest.approx(ruler([faster]).scale.at(-0.1), abs=0.01)
+    assert float(accepted.attrib["x"]) == pytest.approx(ruler([faster]).scale.at(1 / 1.1 - 1), abs=0.01)
 
 
 def test_what_is_far_beyond_the_axis_is_an_arrow_at_its_end() -> None:
@@ -177,10 +180,11 @@ def test_a_row_that_was_not_compared_says_so() -> None:
     assert "not compared" in change_bar(nothing, ruler([nothing]))
 
 
-@given(st.floats(-2, 30), st.floats(0.001, 20), st.sampled_from([0.05, 0.3]))
+@given(st.floats(-2, 30), st.floats(0.001, 20), st.sampled_from([0.05, 0.3, 1.5, 4.0]))
 def test_any_change_stays_inside_its_row(change: float, half: float, tolerance: float) -> None:
     ratio = max(0.01, 1 + change)
-    one = row(ratio=ratio, ratio_low=max(0.001, ratio - half), ratio_high=ratio + half, tolerance=tolerance)
+    one = row(ratio=ratio, ratio_low=max(0.001, ratio - half), ratio_high=ratio + half, tolerance=tolerance,
+              fails_from=tolerance / 2)  # fmt: skip
     root = ElementTree.fromstring(change_bar(one, ruler([one])))
     for node in root.iter(f"{SVG}rect"):
         assert -0.01 <= float(node.attrib["x"]) <= 300.01

@@ -1,4 +1,4 @@
-"""The two sittings that a gate compared, with the figures of its own rows: what was proven is told in the same numbers.
+"""A diagnosis of two sittings that a gate compared: it calls slower what the gate proved, in the figures of its rows.
 
 The gate judges by a window of the stored sessions and leaves disturbed ones out; its rows hold the medians that it
 compared. They take the place of the medians over all sessions.
@@ -10,9 +10,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from phasegate.gate.diagnose.from_sessions import situation_of_sessions
+from phasegate.gate.diagnose.proof import Proof
+from phasegate.gate.diagnose.rules import Diagnosis, diagnose
 from phasegate.gate.diagnose.situation import Ask, Situation
-from phasegate.gate.verdict import Finding
+from phasegate.gate.verdict import Finding, GateResult
 from phasegate.session import Session
+
+PROVEN = 0.02
+"""Smallest growth that is explained where the gate has proven one: smaller ones are no gate's tolerance."""
+
+
+def diagnose_gated(
+    result: GateResult, baseline: Sequence[Session], candidate: Sequence[Session], now: Situation
+) -> Diagnosis:
+    """The diagnosis of what was measured, and of what a gate proved slower, if anything.
+
+    The changes are those that the gate's rows compare: a run's own figures are one sitting of many.
+
+    Args:
+        result: what the gate said of the two sides.
+        now: what was measured.
+    """
+    before, after = sides_of_gate(baseline, candidate, result.findings)
+    return diagnose(now, before, least=PROVEN, after=after, proof=Proof.of(result.findings))
 
 
 def sides_of_gate(

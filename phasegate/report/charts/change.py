@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from phasegate.report.charts.scale import Scale, nice_ticks
 from phasegate.report.charts.svg import circle, diamond, element, line, picture, rect, text
 from phasegate.report.document.model import Row
-from phasegate.report.document.words import change, interval, metric_name
+from phasegate.report.document.words import change, interval, metric_name, worse_by
 from phasegate.units import format_percent
 
 WIDTH, HEIGHT, PAD = 300.0, 40.0, 12.0
@@ -23,9 +23,6 @@ MOST = 1.5
 
 LEAST = 0.08
 """It shows at least 8 % to either side, so that noise of 1 % does not look like a landslide."""
-
-REGRESSION_FROM = 0.5
-"""Share of the tolerance from which a proven worsening is a regression: the rule of `stats.compare_row`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class Ruler:
 def ruler(rows: Sequence[Row]) -> Ruler:
     """An axis on which every interval and limit of these rows has room, up to `MOST`."""
     ends = [end - 1 for row in rows for end in (row.ratio, row.ratio_low, row.ratio_high) if end is not None]
-    ends += [row.tolerance * 1.3 for row in rows if row.tolerance is not None]
+    ends += [1.3 * worse_by(row.tolerance, row.better) for row in rows if row.tolerance is not None]
     high = min(max([*ends, LEAST]), MOST)
     low = max(min([*ends, -LEAST]), -MOST / 2)
     margin = (high - low) * 0.06
@@ -71,6 +68,7 @@ def change_bar(row: Row, on: Ruler) -> str:
     else:
         parts.append(text(scale.at(0.0) + 8, middle + 4, "not compared", "tick"))
     told = f"{change(row)}, 95 % interval {interval(row)}, tolerance {format_percent(row.tolerance)}"
+    told += f", fails from {format_percent(row.fails_from)}" if row.fails_from is not None else ""
     return picture(f"{row.workload} {metric_name(row.metric)}", told, WIDTH, HEIGHT, *parts,
                    class_=f"change {row.phase} {row.verdict.lower()}")  # fmt: skip
 
@@ -80,19 +78,17 @@ def _inside(value: float, scale: Scale) -> bool:
 
 
 def _tolerated(row: Row, scale: Scale) -> str:
-    """Everything up to the tolerance, shaded, with a line at the tolerance and a broken one at half of it: from there
-    on a proven worsening is a regression."""
+    """Everything up to the tolerance, shaded, with a line at the tolerance and a broken one from where on a proven
+    worsening fails."""
     if row.tolerance is None:
         return ""
-    limit, half = (row.tolerance * part * (1 if row.better == "lower" else -1) for part in (1.0, REGRESSION_FROM))
-    start, end = (scale.start, scale.at(limit)) if row.better == "lower" else (scale.at(limit), scale.end)
-    at = scale.at(half)
-    return element(
-        "g",
-        rect(start, 3, end - start, HEIGHT - 6, "accepted"),
-        line(scale.at(limit), 3, scale.at(limit), HEIGHT - 3, "limit"),
-        line(at, 3, at, HEIGHT - 3, "half-limit"),
-    )
+    limit = scale.at(worse_by(row.tolerance, row.better))
+    start, end = (scale.start, limit) if row.better == "lower" else (limit, scale.end)
+    parts = [rect(start, 3, end - start, HEIGHT - 6, "accepted"), line(limit, 3, limit, HEIGHT - 3, "limit")]
+    if row.fails_from is not None:
+        at = scale.at(row.fails_from)
+        parts.append(line(at, 3, at, HEIGHT - 3, "half-limit"))
+    return element("g", *parts)
 
 
 def _interval(row: Row, scale: Scale, y: float) -> list[str]:

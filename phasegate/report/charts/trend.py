@@ -8,14 +8,14 @@ from phasegate.report.charts.plane import LEFT, Plane, plane
 from phasegate.report.charts.scale import nice_ticks
 from phasegate.report.charts.svg import WIDTH, Chart, circle, element, line, path, picture, rect, text
 from phasegate.report.document.model import Trend, TrendPoint
-from phasegate.report.document.words import metric_name, show
+from phasegate.report.document.words import metric_name, show, worse_by
 from phasegate.units import axis_unit
 
 HEIGHT = 216.0
 
 
 def trend_chart(trend: Trend, tolerance: float | None = None, *, better: str = "lower") -> Chart:
-    """The sessions in order; ``tolerance`` is the fraction that the gate accepts beyond the baseline's median."""
+    """The sessions in order; ``tolerance`` is the smallest worsening that the gate must find."""
     values = [one.value for one in trend.points]
     old = [one.value for one in trend.points if one.side == "baseline"]
     base = statistics.median(old) if old else None
@@ -46,7 +46,7 @@ def trend_chart(trend: Trend, tolerance: float | None = None, *, better: str = "
 def _limit(base: float | None, tolerance: float | None, better: str) -> float | None:
     if base is None or tolerance is None:
         return None
-    return base * (1 + tolerance) if better == "lower" else base * (1 - tolerance)
+    return base * (1 + worse_by(tolerance, better))
 
 
 def _levels(space: Plane, base: float | None, limit: float | None) -> str:

@@ -65,6 +65,10 @@ def _row(finding: Finding, old: Side, new: Side, policy: Policy) -> Row:
         candidate_sessions=finding.candidate_sessions,
         baseline_levels=tuple(before),
         candidate_levels=tuple(after),
+        p_allowed=finite(finding.p_allowed),
+        fails_from=finite(finding.fails_from),
+        sessions_needed=finding.sessions_needed,
+        baseline_needed=finding.baseline_needed,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from phasegate.gate.undecided import hardest, needed_besides
 from phasegate.report.document.headline_parts import (
     Parts,
     also_words,
@@ -11,7 +12,7 @@ from phasegate.report.document.headline_parts import (
     said_screen,
     sure_words,
 )
-from phasegate.report.document.model import Headline, Row
+from phasegate.report.document.model import Headline
 from phasegate.report.document.words import (
     metric_name,
     plural,
@@ -20,7 +21,7 @@ from phasegate.report.document.words import (
 
 
 def inconclusive(parts: Parts) -> Headline:
-    """The screen of a build that was not decided: the row that could be the slowest, and what would decide."""
+    """The screen of a build that was not decided: the row that needs the most, and what would decide."""
     rows = parts.gated("INCONCLUSIVE")
     if not rows:
         laws = [law for law in parts.laws if law.outcome == "INCONCLUSIVE"]
@@ -34,7 +35,8 @@ def inconclusive(parts: Parts) -> Headline:
             "INCONCLUSIVE", f"Not decided: {name}", None, reason, more, (_remedy(reason),), None, reason,
             also_words(parts, "INCONCLUSIVE"),
         )  # fmt: skip
-    row = max(rows, key=_suspicion)
+    row = hardest(rows)
+    besides = needed_besides(row, rows, parts.gate.unit if parts.gate else "session")
     compared = [one for one in parts.gate.rows if one.gated] if parts.gate else []
     return Headline(
         verdict="INCONCLUSIVE",
@@ -42,16 +44,10 @@ def inconclusive(parts: Parts) -> Headline:
         phase=phase_of(rows),
         how_much=f"{values_words(row)} in {row.workload}, but noise alone could do that",
         how_sure=f"{sure_words(row, parts.gate)}; {len(rows)} of {len(compared)} gated comparisons are open",
-        what_to_do=(row.advice or _remedy(row.reason),),
+        what_to_do=tuple(filter(None, [row.advice or _remedy(row.reason), besides])),
         reason=parts.gate.reason if parts.gate else row.reason,
         also=also_words(parts, "INCONCLUSIVE"),
     )
-
-
-def _suspicion(row: Row) -> float:
-    """How many times its tolerance an undecided row could be slower; infinite where nothing bounds it."""
-    end = row.ratio_high if row.better == "lower" else (1 / row.ratio_low if row.ratio_low else None)
-    return float("inf") if end is None else (end - 1) / (row.tolerance or 1.0)
 
 
 def _remedy(reason: str) -> str:

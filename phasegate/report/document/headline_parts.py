@@ -79,10 +79,11 @@ def try_words(lever: str | None) -> str:
 
 
 def sure_words(row: Row, gate: Gate | None) -> str:
-    """The interval beside the tolerance, what would have been found, and on how many sessions."""
+    """The interval beside the limits, what would have been found, and on how many sessions."""
     parts = []
     if row.ratio_low is not None and row.ratio_high is not None:
-        allowed = f", tolerance {format_percent(row.tolerance)}" if row.tolerance is not None else ""
+        fails = f", fails from {format_percent(row.fails_from)}" if row.fails_from is not None else ""
+        allowed = f"{fails}, tolerance {format_percent(row.tolerance)}" if row.tolerance is not None else ""
         source = (
             f" ({source_words(row.tolerance_source)})" if row.tolerance_source and row.tolerance is not None else ""
         )

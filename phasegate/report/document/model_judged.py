@@ -18,8 +18,13 @@ class Row:
         gated: whether it decides the build; the others inform.
         verdict, reason, advice, notes: the gate's words.
         ratio, ratio_low, ratio_high: now / baseline with its 95 % interval.
-        p, mde: p-value of "worse", and smallest worsening that would have been found, as a fraction.
-        tolerance, tolerance_source: the fraction that applied, and ``default`` or ``file:line``.
+        p, p_allowed: p-value of "worse", and the largest one that counts as proof.
+        mde: smallest worsening that would have been found, as a fraction.
+        tolerance, tolerance_source: smallest worsening that must be found, and ``default`` or ``file:line``.
+        fails_from: from which change on, a fraction in the metric's own direction, it is a regression if proven; None
+            where it fails nothing.
+        sessions_needed, baseline_needed: how many more candidate sessions (or blocks) or baseline sessions would decide
+            an undecided row; None where no number would.
         baseline_value, candidate_value: medians of the sessions' values, in ``unit``.
         baseline_sessions, candidate_sessions: sessions (or blocks) that carry the row.
         baseline_levels, candidate_levels: one value for each of those sessions, oldest first, in ``unit``.
@@ -48,6 +53,10 @@ class Row:
     candidate_sessions: int = 0
     baseline_levels: tuple[float, ...] = ()
     candidate_levels: tuple[float, ...] = ()
+    p_allowed: float | None = None
+    fails_from: float | None = None
+    sessions_needed: int | None = None
+    baseline_needed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def _of_lab(document: Document) -> Iterator[MeasuredValue]:
 
 FINDING_COLUMNS = (
     "kind", "workload", "metric", "phase", "gated", "verdict", "unit", "baseline", "now", "ratio", "ratio_low",
-    "ratio_high", "smallest_found", "tolerance", "p", "baseline_n", "now_n", "reason",
+    "ratio_high", "smallest_found", "tolerance", "fails_from", "p", "p_allowed", "baseline_n", "now_n", "reason",
 )  # fmt: skip
 """Columns of `finding_rows`: values in SI units, fractions as fractions, empty for what is not known."""
 
@@ -93,7 +93,8 @@ def _comparison(row: Row) -> tuple[str, ...]:
     return _row(
         kind, workload=row.workload, metric=row.metric, phase=row.phase, gated=row.gated, verdict=row.verdict,
         unit=row.unit, baseline=row.baseline_value, now=row.candidate_value, ratio=row.ratio, ratio_low=row.ratio_low,
-        ratio_high=row.ratio_high, smallest_found=row.mde, tolerance=row.tolerance, p=row.p,
+        ratio_high=row.ratio_high, smallest_found=row.mde, tolerance=row.tolerance,
+        fails_from=row.fails_from, p=row.p, p_allowed=row.p_allowed,
         baseline_n=row.baseline_sessions, now_n=row.candidate_sessions, reason=row.reason,
     )  # fmt: skip
 

@@ -86,11 +86,16 @@ def policy_values(policy: Policy) -> Iterable[PolicyValue]:
     for phase, value in policy.tolerance.items():
         key = f"tolerance.{phase}"
         yield PolicyValue(key, format_percent(value), policy.source(key))
+    for phase in policy.tolerance:
+        key = f"fail-from.{phase}"
+        size = policy.fail_from.get(phase)
+        yield PolicyValue(key, "half the tolerance" if size is None else format_percent(size), policy.source(key))
     for phase, value in policy.floor.items():
         key = f"floor.{phase}"
         yield PolicyValue(key, format_seconds(value), policy.source(key))
     general = {
         "gate": policy.gate,
+        "other-phase": "off" if policy.other_phase is None else f"{policy.other_phase:g} times the tolerance",
         "percentiles": ", ".join(f"p{one:g}" for one in policy.percentiles),
         "alpha": f"{policy.alpha:g}",
         "sessions.first": f"{policy.first_sessions}",
@@ -105,8 +110,8 @@ def policy_values(policy: Policy) -> Iterable[PolicyValue]:
     for rule in policy.rules:
         what = "; ".join(
             f"{name} {value}"
-            for name in ("tolerance", "floor", "percentiles", "gate")
-            if (value := getattr(rule, name)) is not None
+            for name in ("tolerance", "fail-from", "floor", "percentiles", "gate")
+            if (value := getattr(rule, name.replace("-", "_"))) is not None
         )
         whom = " ".join(part for part in (rule.workload, rule.metric or "", rule.phase or "") if part)
         yield PolicyValue(f"rule for {whom}", what, next(iter(rule.lines.values()), "default"))

@@ -61,6 +61,11 @@ def change(row: Row) -> str:
     return format_percent(None if row.ratio is None else row.ratio - 1, signed=True)
 
 
+def worse_by(fraction: float, better: str) -> float:
+    """A worsening as a change of the value: 0.05 where lower is better, 1 / 1.05 - 1 = -0.048 where higher is."""
+    return fraction if better == "lower" else 1.0 / (1.0 + fraction) - 1.0
+
+
 def interval(row: Row) -> str:
     """The change's interval: ``+19.7 % to +20.9 %``; a dash where there is none."""
     if row.ratio_low is None or row.ratio_high is None:
