@@ -52,6 +52,7 @@ def run(args: argparse.Namespace) -> int:
     from phasegate.gate.exit_status import cli_exit_status
     from phasegate.interop.reading import existing_path, named_path
     from phasegate.interop.result import WrongUsageError, refusal_record
+    from phasegate.showing import shown
     from phasegate.strict_yaml import SettingsError
 
     try:
@@ -59,14 +60,14 @@ def run(args: argparse.Namespace) -> int:
         baseline, candidate = named_path(args.baseline), existing_path(args.candidate)
         result = compare(baseline, candidate, policy, paired=args.paired)
     except (SettingsError, WrongUsageError) as error:
-        print(f"phasegate compare: {error}", file=sys.stderr)
+        print(f"phasegate compare: {shown(str(error))}", file=sys.stderr)
         if args.json:
             print(json.dumps(refusal_record(error)))
         return USAGE
     if args.json:
         print(json.dumps(result.as_json(), allow_nan=False))
         if not result.verdict.green:
-            print(f"phasegate compare: {result.verdict.value}: {result.reason}", file=sys.stderr)
+            print(f"phasegate compare: {result.verdict.value}: {shown(result.reason)}", file=sys.stderr)
     else:
         _print(result)
     return cli_exit_status(result.verdict, inconclusive_fails=policy.inconclusive_fails)

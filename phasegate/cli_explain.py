@@ -79,11 +79,12 @@ def run(args: argparse.Namespace) -> int:
     from phasegate.gate.exit_status import CLI_STATUS
     from phasegate.gate.verdict import Verdict
     from phasegate.interop.result import UnreadableResultError, refusal_record
+    from phasegate.showing import shown
 
     try:
         explained = explain(args.result, args.before, args.slo, read_policy(args.policy))
     except (UnreadableResultError, ValueError, FileNotFoundError) as error:
-        print(f"phasegate explain: {error}", file=sys.stderr)
+        print(f"phasegate explain: {shown(str(error))}", file=sys.stderr)
         if args.json:
             print(json.dumps(refusal_record(error)))
         return USAGE

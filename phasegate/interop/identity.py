@@ -7,6 +7,7 @@ the runs are then one workload under one name. That is why both sides are named 
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,9 @@ are varied, above what failed and odd requests of a run do to its mean."""
 _CLOSE_OF: dict[str, float] = {"out": 1.2, "concurrency": 1.25}
 """A model that ends its answers itself never ends them twice alike, and mean concurrency falls with every pause at the
 start and the end of a run; both are usually varied in doublings."""
+
+_LONGEST_PART = 60
+"""Characters of a part of a name."""
 
 _ORDER = ("endpoint", "dataset", "strategy", "in", "out", "range", "rate", "burstiness", "concurrency", "streams")
 """The order of the parts in a name; what is not here follows."""
@@ -57,10 +61,17 @@ def say_part(value: Any) -> str:
     try:
         number = float(text)
     except ValueError:
-        return text
+        return _short(text)
     if not math.isfinite(number):
         return str(number)
     return str(int(number)) if number == int(number) and abs(number) < 1e15 else f"{number:g}"
+
+
+def _short(text: str) -> str:
+    """A word that a name can hold; of a long one the beginning, and a few digits that tell it from others."""
+    if len(text) <= _LONGEST_PART:
+        return text
+    return f"{text[: _LONGEST_PART // 2]}~{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 @dataclass(slots=True)

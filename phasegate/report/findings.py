@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as without_markup
 from rich.table import Table
 
 from phasegate.gate.facts import facts_of
 from phasegate.gate.slower_phase import slower_phases
 from phasegate.gate.validity import say
 from phasegate.gate.verdict import Finding, GateResult, Verdict
+from phasegate.showing import shown
 from phasegate.units import format_percent
 
 _STYLES = {
@@ -23,14 +24,19 @@ _STYLES = {
 """Verdict -> style; what is not here is neither green nor red: yellow."""
 
 
+def _safe(text: str) -> str:
+    """Text that may come from a file, for the terminal: no markup, no escape sequence, on one line."""
+    return without_markup(shown(text))
+
+
 def print_result(result: GateResult, console: Console) -> None:
     """Print the whole result; the verdict and its sentence come last, where a scrolled terminal shows them."""
     if result.findings:
         console.print(findings_table(result))
     for line in result.attributions.values():
-        console.print(f"  {escape(line)}", soft_wrap=True)
+        console.print(f"  {_safe(line)}", soft_wrap=True)
     for line in result.warnings:
-        console.print(f"warning: {escape(line)}", style="yellow", soft_wrap=True)
+        console.print(f"warning: {_safe(line)}", style="yellow", soft_wrap=True)
     print_verdict(result, console)
 
 
@@ -59,8 +65,8 @@ def _cells(row: Finding) -> list[str]:
         interval = f"{low} to {high}"
     word = f"[{_STYLES.get(row.verdict, 'yellow')}]{row.verdict.value}[/]"
     return [
-        escape(row.workload),
-        escape(row.metric),
+        _safe(row.workload),
+        _safe(row.metric),
         old,
         new,
         format_percent(None if row.ratio is None else row.ratio - 1, signed=True),
@@ -75,15 +81,15 @@ def _cells(row: Finding) -> list[str]:
 def print_verdict(result: GateResult, console: Console) -> None:
     """The verdict, its sentence, what to do, and the lever."""
     style = _STYLES.get(result.verdict, "yellow")
-    console.print(f"[{style}]{result.verdict.value}[/]: {escape(result.reason)}", soft_wrap=True, highlight=False)
+    console.print(f"[{style}]{result.verdict.value}[/]: {_safe(result.reason)}", soft_wrap=True, highlight=False)
     deciding = [row for row in result.findings if row.gated and row.verdict is result.verdict and row.advice]
     if deciding and not result.verdict.green:
-        console.print(f"  do: {escape(deciding[0].advice)}", soft_wrap=True, highlight=False)
+        console.print(f"  do: {_safe(deciding[0].advice)}", soft_wrap=True, highlight=False)
     if result.verdict is Verdict.REGRESSION:
         phases = sorted(slower_phases(deciding, result.findings)) or ["both"]
         console.print(f"  phase: {' and '.join(phases)}", highlight=False)
     if result.lever:
-        console.print(f"  {escape(result.lever)}", soft_wrap=True, highlight=False)
+        console.print(f"  {_safe(result.lever)}", soft_wrap=True, highlight=False)
     if result.coverage.expected:
         said = f"  compared {result.coverage.compared} of {result.coverage.expected} comparisons the baseline knows"
         console.print(said, highlight=False)
