@@ -12,10 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from phasegate.showing import shown
 
+if TYPE_CHECKING:
     from phasegate.baseline.store import BaselineStore
+    from phasegate.report.screen import Screen
     from phasegate.session import Session
 
 USAGE, INVALID = 2, 5
@@ -57,19 +58,18 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Do one action and return the exit status: 0, 2 for wrong usage, 5 for a baseline that cannot be used."""
-    from rich.console import Console
-
     from phasegate.baseline.session_file import InvalidBaselineError
     from phasegate.baseline.store import BaselineStore
+    from phasegate.report.screen import Screen
 
-    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    console = Screen(width=None if sys.stdout.isatty() else 200)
     try:
         return _ACTIONS[args.action](args, BaselineStore(_root(args)), console)
     except UsageError as error:
-        print(f"phasegate baselines: {error}", file=sys.stderr)
+        print(shown(f"phasegate baselines: {error}"), file=sys.stderr)
         return USAGE
     except InvalidBaselineError as error:
-        print(f"INVALID_BASELINE: {error}", file=sys.stderr)
+        print(shown(f"INVALID_BASELINE: {error}"), file=sys.stderr)
         return INVALID
 
 
@@ -125,7 +125,7 @@ def _below_root(name: str, store: BaselineStore) -> list[Path]:
     return found or ([exact] if exact.is_dir() else [])
 
 
-def _list(_args: argparse.Namespace, store: BaselineStore, console: Console) -> int:
+def _list(_args: argparse.Namespace, store: BaselineStore, console: Screen) -> int:
     from rich.table import Table
 
     from phasegate.baseline.store import read_folder
@@ -160,8 +160,7 @@ def _sessions_of(name: str, store: BaselineStore) -> list[Session]:
     return sessions
 
 
-def _show(args: argparse.Namespace, store: BaselineStore, console: Console) -> int:
-    from rich.markup import escape
+def _show(args: argparse.Namespace, store: BaselineStore, console: Screen) -> int:
     from rich.table import Table
 
     from phasegate.gate.comparable import keyed_facts
@@ -171,7 +170,7 @@ def _show(args: argparse.Namespace, store: BaselineStore, console: Console) -> i
 
     sessions = _sessions_of(args.name, store)
     for key, value in keyed_facts(sessions[-1].server).items():
-        console.print(f"{key}: {escape(value or 'unknown')}")
+        console.print(f"{key}: {value or 'unknown'}")
     console.print(f"sessions: {len(sessions)}, {sessions[0].recorded_at} to {sessions[-1].recorded_at}")
     side = Side.of(sessions)
     table = Table("workload", "metric", "median", "lowest", "highest", "sessions", box=None, pad_edge=False)
@@ -180,21 +179,21 @@ def _show(args: argparse.Namespace, store: BaselineStore, console: Console) -> i
         if facts is None or not levels:
             continue
         ends = [say(value, facts) for value in (side.level((workload, metric)), min(levels), max(levels))]
-        table.add_row(escape(workload), metric, *ends, str(len(levels)))
+        table.add_row(workload, metric, *ends, str(len(levels)))
     console.print(table)
     return 0
 
 
-def _diff(args: argparse.Namespace, store: BaselineStore, console: Console) -> int:
+def _diff(args: argparse.Namespace, store: BaselineStore, console: Screen) -> int:
     from phasegate.baseline.changes import changes
     from phasegate.report.change_lines import change_line
 
     for change in changes(_sessions_of(args.old, store), _sessions_of(args.new, store)):
-        console.print(change_line(change), markup=False, soft_wrap=True)
+        console.print(change_line(change), soft_wrap=True)
     return 0
 
 
-def _prune(args: argparse.Namespace, store: BaselineStore, console: Console) -> int:
+def _prune(args: argparse.Namespace, store: BaselineStore, console: Screen) -> int:
     from phasegate.baseline.lock import FolderBusyError
     from phasegate.baseline.session_file import InvalidBaselineError
     from phasegate.baseline.store import prune, session_paths
@@ -209,7 +208,7 @@ def _prune(args: argparse.Namespace, store: BaselineStore, console: Console) -> 
     except (FolderBusyError, OSError) as error:
         raise InvalidBaselineError(f"nothing more was deleted: {error}") from None
     for path in paths:
-        console.print(f"{'deleted' if args.yes else 'would delete'} {path}", markup=False, soft_wrap=True)
+        console.print(f"{'deleted' if args.yes else 'would delete'} {path}", soft_wrap=True)
     if not paths:
         console.print(f"nothing to delete: no more than {args.keep} sessions are stored")
     elif not args.yes:
@@ -217,16 +216,16 @@ def _prune(args: argparse.Namespace, store: BaselineStore, console: Console) -> 
     return 0
 
 
-def _check(args: argparse.Namespace, store: BaselineStore, console: Console) -> int:
+def _check(args: argparse.Namespace, store: BaselineStore, console: Screen) -> int:
     from phasegate.baseline.store import leftovers
 
     good, bad = 0, 0
     for folder in _to_check(args.name, store):
         faults, count = _faults(folder, stored=folder.resolve().is_relative_to(store.root.resolve()))
         for line in faults:
-            console.print(f"INVALID_BASELINE: {line}", markup=False, soft_wrap=True)
+            console.print(f"INVALID_BASELINE: {line}", soft_wrap=True)
         for path in leftovers(folder):
-            console.print(f"left over from an update that was killed, safe to delete: {path}", markup=False)
+            console.print(f"left over from an update that was killed, safe to delete: {path}")
         good, bad = good + count - len(faults), bad + len(faults)
     console.print(f"{good} sessions can be used, {bad} cannot")
     return INVALID if bad else 0
@@ -276,7 +275,7 @@ def _same_folder(session: Session, folder: Path) -> None:
         raise InvalidBaselineError(f"{folder / session.session_id}.json: belongs to {session.fingerprint}, not here")
 
 
-_ACTIONS: dict[str, Callable[[argparse.Namespace, BaselineStore, Console], int]] = {
+_ACTIONS: dict[str, Callable[[argparse.Namespace, BaselineStore, Screen], int]] = {
     "list": _list,
     "show": _show,
     "diff": _diff,

@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from phasegate.pipeline.settings import OPTIONS, PipelineError, Settings, read_settings
+from phasegate.showing import shown
 
 if TYPE_CHECKING:
     from phasegate.pipeline.measure import Measured
@@ -38,10 +39,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         settings = read_settings(os.environ)
         for note in settings.notes:
-            print(f"phasegate ci: {note}", file=sys.stderr)
+            print(shown(f"phasegate ci: {note}"), file=sys.stderr)
         return _update(settings) if args.action == "update" else _gate(settings)
     except PipelineError as error:
-        print(f"phasegate ci: {error}", file=sys.stderr)
+        print(shown(f"phasegate ci: {error}"), file=sys.stderr)
         return 2
 
 
@@ -73,6 +74,6 @@ def _told(measured: Measured, text: str) -> int:
         tell(measured, text, os.environ)
     except OSError as error:
         where = error.filename or measured.out
-        print(f"phasegate ci: {where}: cannot be written: {error.strerror or error}", file=sys.stderr)
+        print(shown(f"phasegate ci: {where}: cannot be written: {error.strerror or error}"), file=sys.stderr)
         return UNWRITTEN
     return measured.status

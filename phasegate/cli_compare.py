@@ -12,6 +12,8 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from phasegate.showing import shown
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -52,7 +54,6 @@ def run(args: argparse.Namespace) -> int:
     from phasegate.gate.exit_status import cli_exit_status
     from phasegate.interop.reading import existing_path, named_path
     from phasegate.interop.result import WrongUsageError, refusal_record
-    from phasegate.showing import shown
     from phasegate.strict_yaml import SettingsError
 
     try:
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         baseline, candidate = named_path(args.baseline), existing_path(args.candidate)
         result = compare(baseline, candidate, policy, paired=args.paired)
     except (SettingsError, WrongUsageError) as error:
-        print(f"phasegate compare: {shown(str(error))}", file=sys.stderr)
+        print(shown(f"phasegate compare: {error}"), file=sys.stderr)
         if args.json:
             print(json.dumps(refusal_record(error)))
         return USAGE
@@ -119,9 +120,8 @@ def _strangers(old: Sequence[Session], new: Sequence[Session]) -> str | None:
 
 
 def _print(result: GateResult) -> None:
-    from rich.console import Console
-
     from phasegate.report.findings import print_result
+    from phasegate.report.screen import Screen
 
     # A pipe has no width; rows must not be folded for it.
-    print_result(result, Console(width=None if sys.stdout.isatty() else 200))
+    print_result(result, Screen(width=None if sys.stdout.isatty() else 200))

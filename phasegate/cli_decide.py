@@ -14,6 +14,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from phasegate.showing import shown
+
 if TYPE_CHECKING:
     from phasegate.gate.diagnose import Situation
     from phasegate.gate.slo import Objective
@@ -96,16 +98,16 @@ def run(args: argparse.Namespace) -> int:
             path_name(one.name, "the name of the workload")
         before = {one.name: _before(args.before, one.name) for one in workloads}
     except (SettingsError, ValueError, OSError, EngineError) as error:
-        print(f"phasegate decide: {error}", file=sys.stderr)
+        print(shown(f"phasegate decide: {error}"), file=sys.stderr)
         return USAGE
     try:
         with open_lab(opening) as lab:
             for warning in lab.warnings:
-                print(f"warning: {warning}", file=sys.stderr)
+                print(shown(f"warning: {warning}"), file=sys.stderr)
             for workload in workloads:
                 _decide(lab, workload, objectives, args, out, before[workload.name])
     except (EngineError, MeasurementError, CalibrationError, ValueError, OSError) as error:
-        print(f"phasegate decide: {error}", file=sys.stderr)
+        print(shown(f"phasegate decide: {error}"), file=sys.stderr)
         return NOT_MEASURED
     return 0
 
@@ -136,7 +138,7 @@ def _decide(
     )
     text = decision_record(examined, circumstances, before)
     if out is None:
-        print(text)
+        print(shown(text, lines=True))
         return
     path = out / f"{workload.name}.md"
     write_text(path, text)
@@ -161,7 +163,7 @@ def _before(folder: str | None, name: str) -> Situation | None:
 
 
 def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(shown(line), file=sys.stderr, flush=True)
 
 
 def _command(args: argparse.Namespace) -> str:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from phasegate.showing import shown
+
 if TYPE_CHECKING:
     from phasegate.gate.diagnose import Diagnosis, Situation
     from phasegate.gate.policy import Policy
@@ -79,12 +81,11 @@ def run(args: argparse.Namespace) -> int:
     from phasegate.gate.exit_status import CLI_STATUS
     from phasegate.gate.verdict import Verdict
     from phasegate.interop.result import UnreadableResultError, refusal_record
-    from phasegate.showing import shown
 
     try:
         explained = explain(args.result, args.before, args.slo, read_policy(args.policy))
     except (UnreadableResultError, ValueError, FileNotFoundError) as error:
-        print(f"phasegate explain: {shown(str(error))}", file=sys.stderr)
+        print(shown(f"phasegate explain: {error}"), file=sys.stderr)
         if args.json:
             print(json.dumps(refusal_record(error)))
         return USAGE
@@ -271,7 +272,7 @@ def _print(explained: Explained) -> None:
 
     # A pipe has no width; lines are folded all the same, because they are sentences.
     for word, text in _lines(explained, shutil.get_terminal_size((120, 24)).columns):
-        print(f"{word:<{WORD_WIDTH}}{text}".rstrip())
+        print(shown(f"{word:<{WORD_WIDTH}}{text}".rstrip()))
 
 
 def _lines(explained: Explained, width: int) -> Iterator[tuple[str, str]]:

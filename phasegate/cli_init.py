@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from phasegate.showing import shown
 from phasegate.starting.kit import KitError, kit
 from phasegate.starting.write import InTheWayError, write_kit
 
@@ -52,9 +53,9 @@ def run(args: argparse.Namespace) -> int:
     for top, what in WHAT.items():
         count = sum(1 for path in written if path.parts[0] == top)
         if count:
-            print(f"  {top:<12} {what}" + (f" ({count} files)" if count > 1 else ""))
+            print(shown(f"  {top:<12} {what}" + (f" ({count} files)" if count > 1 else "")))
     print()
-    print(_next(args.folder))
+    print(shown(_next(args.folder), lines=True))
     return 0
 
 
@@ -73,5 +74,5 @@ def _next(folder: Path) -> str:
 
 
 def _refuse(line: str) -> int:
-    print(f"phasegate init: {line}", file=sys.stderr)
+    print(shown(f"phasegate init: {line}"), file=sys.stderr)
     return 2

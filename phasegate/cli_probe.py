@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from phasegate.showing import shown
 from phasegate.units import parse_duration
 
 if TYPE_CHECKING:
@@ -97,10 +98,10 @@ def run(args: argparse.Namespace) -> int:
         with _requests(args, shape) as (target, requests):
             result = run_shape(target, requests, shape, np.random.default_rng())
     except (EngineError, MeasurementError, CalibrationError) as error:
-        print(f"phasegate probe: {error}", file=sys.stderr)
+        print(shown(f"phasegate probe: {error}"), file=sys.stderr)
         return NOT_MEASURED
     except ValueError as error:
-        print(f"phasegate probe: {error}", file=sys.stderr)
+        print(shown(f"phasegate probe: {error}"), file=sys.stderr)
         return USAGE
     lines = [decode(recording, target.api_key) for recording in result.recordings]
     problem = load_problem(result, shape, prefix=PREFIX) if shape.is_open else None
@@ -111,12 +112,12 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print_timelines(lines)
         if shape.is_open:
-            print(load_line(result, shape))
+            print(shown(load_line(result, shape)))
     drawn = args.svg is None or _draw(lines, args.svg)
     for warning in result.health.warnings():
-        print(f"warning: {warning}", file=sys.stderr)
+        print(shown(f"warning: {warning}"), file=sys.stderr)
     if problem is not None:
-        print(f"INVALID_RUN: {problem}", file=sys.stderr)
+        print(shown(f"INVALID_RUN: {problem}"), file=sys.stderr)
     good = lines and all(line.status == "ok" for line in lines) and not result.partial and problem is None and drawn
     return 0 if good else NOT_MEASURED
 
@@ -149,7 +150,7 @@ def _draw(lines: Sequence[Timeline], path: str) -> bool:
             raise ReportPathError(f"--svg {path}: no request ended well, so there is nothing to draw")
         write_text(Path(path), standalone(timeline_chart(request)))
     except ReportPathError as error:
-        print(f"phasegate probe: {error}", file=sys.stderr)
+        print(shown(f"phasegate probe: {error}"), file=sys.stderr)
         return False
     return True
 
@@ -212,7 +213,7 @@ def _print_timelines(lines: Sequence[Timeline]) -> None:
 
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
     for line in lines:
-        print("\n".join(draw_phases(line, plain=plain)))
+        print("\n".join(map(shown, draw_phases(line, plain=plain))))
 
 
 @contextmanager
@@ -228,7 +229,7 @@ def _requests(args: argparse.Namespace, shape: Shape) -> Iterator[tuple[Target, 
         return
     with open_lab(opening) as lab:
         for warning in lab.warnings:
-            print(f"warning: {warning}", file=sys.stderr)
+            print(shown(f"warning: {warning}"), file=sys.stderr)
         target = replace(lab.target, idle_timeout=args.idle_timeout, timeout=args.timeout)
         yield target, _requests_of(lab, args, shape, own_engine=not base_url)
 

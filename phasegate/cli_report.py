@@ -14,6 +14,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from phasegate.showing import shown
+
 if TYPE_CHECKING:
     from phasegate.report.document import Document
 
@@ -60,9 +62,9 @@ def run(args: argparse.Namespace) -> int:
                 _print(document)
             else:
                 write_report(document, Path(path))
-                print(f"report: {path}")
+                print(shown(f"report: {path}"))
     except (UnreadableReportError, UnreadableResultError, ReportPathError, SettingsError, OSError) as error:
-        print(f"phasegate report: {error}", file=sys.stderr)
+        print(shown(f"phasegate report: {error}"), file=sys.stderr)
         return USAGE
     return 0
 
@@ -70,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 def _print(document: Document) -> None:
     from phasegate.report.as_markdown import render_markdown
 
-    print(render_markdown(document), end="")
+    print(shown(render_markdown(document), lines=True), end="")
 
 
 def _read(args: argparse.Namespace) -> Document:
@@ -111,7 +113,7 @@ def _of_sessions(args: argparse.Namespace, path: Path) -> Document:
         result = replace(result, warnings=(*remarks, *result.warnings))
     else:
         for line in remarks:
-            print(f"phasegate report: {line}", file=sys.stderr)
+            print(shown(f"phasegate report: {line}"), file=sys.stderr)
     words = ["phasegate", "report", args.result, *(["--baseline", args.baseline] if args.baseline else [])]
     return from_sessions(
         candidate,

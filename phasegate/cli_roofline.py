@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from phasegate.showing import shown
 from phasegate.units import format_seconds, parse_duration
 
 if TYPE_CHECKING:
@@ -78,11 +79,11 @@ def run(args: argparse.Namespace) -> int:
         print("phasegate roofline: a number is too large to reckon with", file=sys.stderr)
         return 2
     except (ValueError, EngineError) as error:
-        print(f"phasegate roofline: {error}", file=sys.stderr)
+        print(shown(f"phasegate roofline: {error}"), file=sys.stderr)
         return 2
     for line in arithmetic(one):
-        print(line)
-    print(verdict_line(one))
+        print(shown(line))
+    print(shown(verdict_line(one)))
     refused = [share.problem for share in (one.mfu, one.mbu) if share.value is not None and share.problem]
     return 2 if refused else 0
 
@@ -134,5 +135,5 @@ def _list_hardware() -> int:
     for device in devices():
         peaks = ", ".join(f"{name} {rate / 1e12:,.0f}" for name, rate in device.flops.items())
         band = "unknown" if device.bandwidth is None else f"{device.bandwidth / 1e9:,.0f} GB/s"
-        print(f"{device.name:<16} {band:>11}   TFLOP/s: {peaks}   {device.source}")
+        print(shown(f"{device.name:<16} {band:>11}   TFLOP/s: {peaks}   {device.source}"))
     return 0

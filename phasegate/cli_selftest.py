@@ -12,15 +12,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from phasegate.showing import shown
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from phasegate.report.screen import Screen
     from phasegate.selftest.proof import Proof
     from phasegate.selftest.rescaled import Rescaled
 
 FAILED, USAGE = 1, 2
-
-ATTENTION = "[yellow]note[/]"
 
 
 def add_parser(subparsers: Any) -> None:
@@ -51,10 +52,12 @@ def _at_least(least: int) -> Callable[[str], int]:
 
 def run(args: argparse.Namespace) -> int:
     """Prove, print, and return the exit status."""
-    from rich.console import Console
+
+    from rich.text import Text
 
     from phasegate.baseline.policy_source import read_policy
     from phasegate.baseline.session_file import InvalidBaselineError
+    from phasegate.report.screen import Screen
     from phasegate.selftest.proof import prove
     from phasegate.strict_yaml import SettingsError
 
@@ -62,16 +65,20 @@ def run(args: argparse.Namespace) -> int:
         folder = _folder(args.baselines)
         policy = read_policy(args.policy)
         # What is going on is told apart from the result, and only to somebody who watches.
-        with Console(stderr=True).status("starting") as status:
-            proof = prove(policy, builds=args.builds, seed=args.seed, baselines=folder, say=status.update)
+        with Screen(stderr=True).status("starting") as status:
+
+            def say(line: str) -> None:
+                status.update(Text(shown(line)))
+
+            proof = prove(policy, builds=args.builds, seed=args.seed, baselines=folder, say=say)
     except (SettingsError, InvalidBaselineError, NotADirectoryError) as error:
-        print(f"phasegate selftest: {error}", file=sys.stderr)
+        print(shown(f"phasegate selftest: {error}"), file=sys.stderr)
         return USAGE
     if args.json:
         print(json.dumps(proof.as_json(), allow_nan=False))
     else:
         # A pipe has no width; rows must not be folded for it.
-        print_proof(proof, Console(width=None if sys.stdout.isatty() else 200))
+        print_proof(proof, Screen(width=None if sys.stdout.isatty() else 200))
     return 0 if proof.holds else FAILED
 
 
@@ -87,59 +94,58 @@ def _folder(word: str) -> Path:
     return folder
 
 
-def print_proof(proof: Proof, console: Console) -> None:
+def print_proof(proof: Proof, console: Screen) -> None:
     """One row for each check, then what was drawn from where, then PASS or FAIL with a sentence."""
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
+    failed = Text("FAILED", "bold red")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("part", "candidate", "must say", "said", ""):
         table.add_column(name)
     for check in proof.checks:
-        word = "[green]ok[/]" if check.holds else "[bold red]FAILED[/]"
-        table.add_row(*map(escape, (check.part, check.name, check.wanted, check.got)), word)
-    console.print(table, highlight=False)
+        word = Text("ok", "green") if check.holds else failed
+        table.add_row(check.part, check.name, check.wanted, check.got, word)
+    console.print(table)
     for one in proof.rescaled:
         _print_detections(one, console)
     for check in proof.checks:
         if check.remedy:
-            word = ATTENTION if check.holds else "[bold red]FAILED[/]"
-            _line(console, f"{word} {escape(f'{check.part}, {check.name}: {check.remedy}')}")
+            said = f" {check.part}, {check.name}: {check.remedy}"
+            _line(console, said, Text("note", "yellow") if check.holds else failed)
     for builds in proof.unchanged:
         undecided = f"{builds.undecided} of {builds.alarms.n} builds undecided, which is no alarm"
-        _line(
-            console,
-            escape(f"A/A model of {builds.source}, {builds.baseline_sessions} baseline sessions: {builds.model}"),
-        )
+        _line(console, f"A/A model of {builds.source}, {builds.baseline_sessions} baseline sessions: {builds.model}")
         _line(console, f"  {undecided}")
     _line(console, f"false alarms in all: {proof.alarms or 'no builds'}; {proof.claim()}")
     for remark in proof.remarks:
-        _line(console, escape(remark))
+        _line(console, remark)
     _line(console, f"seed {proof.seed}")
-    word = "[green]PASS[/]" if proof.holds else "[bold red]FAIL[/]"
-    _line(console, f"{word}: {escape(proof.sentence())}")
+    _line(console, f": {proof.sentence()}", Text("PASS", "green") if proof.holds else Text("FAIL", "bold red"))
 
 
-def _print_detections(one: Rescaled, console: Console) -> None:
+def _print_detections(one: Rescaled, console: Screen) -> None:
     """What was found of each metric, in the sessions of one source."""
-    from rich.markup import escape
     from rich.table import Table
 
     from phasegate.units import format_percent
 
     table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
     for name in (f"slowed, {one.source}", "phase"):
-        table.add_column(escape(name))
+        table.add_column(name)
     for name in ("by", "MDE", "promised", "found", "of"):
         table.add_column(name, justify="right")
     for row in one.detections:
         cells = [f"{row.workload} {row.metric}", row.phase, format_percent(row.tolerance, signed=True)]
         counts = [str(row.promised), str(row.found), str(row.tried)]
-        table.add_row(*map(escape, cells), format_percent(row.mde), *counts)
+        table.add_row(*cells, format_percent(row.mde), *counts)
     console.print()
-    console.print(table, highlight=False)
+    console.print(table)
     console.print()
 
 
-def _line(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, highlight=False)
+def _line(console: Screen, text: str, word: Text | None = None) -> None:
+    """One line, after a word of our own where there is one."""
+    if word is not None:
+        console.print(word, end="")
+    console.print(text, soft_wrap=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from _pytest.outcomes import Exit, Failed, Skipped
 
+from phasegate.showing import shown
+
 
 class Judged(Failed):
     """An item that does not pass, with the word that says how.
@@ -21,7 +23,7 @@ class Judged(Failed):
     __module__ = "builtins"
 
     def __init__(self, word: str, reason: str, *, more_would_decide: bool = False) -> None:
-        super().__init__(f"{word}: {reason}", pytrace=False)
+        super().__init__(shown(f"{word}: {reason}"), pytrace=False)
         self.word = word
         self.more_would_decide = more_would_decide
 
@@ -34,7 +36,7 @@ class NotJudged(Skipped):
     """
 
     def __init__(self, word: str, reason: str) -> None:
-        super().__init__(f"{word}: {reason}")
+        super().__init__(shown(f"{word}: {reason}"))
         self.word = word
 
 
@@ -44,7 +46,7 @@ class NotMeasurable(Exit):
     __module__ = "builtins"
 
     def __init__(self, reason: str) -> None:
-        super().__init__(reason, returncode=15)
+        super().__init__(shown(reason), returncode=15)
 
 
 LETTERS = {

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from phasegate.pytest_options import ASK_A_SHAPE, OPTIONS
+from phasegate.showing import shown
 
 if TYPE_CHECKING:
     from phasegate.lab import Lab
@@ -90,7 +91,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _check_shape(config)
     elif "perf_lab" in fixtures and (given := next(filter(config.getoption, ASK_A_SHAPE), None)):
         asked = f"{given} {config.getoption(given)}"
-        raise pytest.UsageError(f"{asked} is judged by perf_tests/test_arrivals.py, which was not chosen")
+        raise pytest.UsageError(f"{shown(asked)} is judged by perf_tests/test_arrivals.py, which was not chosen")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -100,7 +101,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return None
     from phasegate.pytest_spending import dry_run_lines
 
-    print(*["", *dry_run_lines(_state(session.config))], sep="\n")
+    print(*["", *map(shown, dry_run_lines(_state(session.config)))], sep="\n")
     return True
 
 
@@ -110,7 +111,7 @@ def _check_shape(config: pytest.Config) -> None:
     try:
         asked_shape(config)
     except ValueError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(shown(str(error))) from None
 
 
 def _state(config: pytest.Config) -> PerfState:
@@ -125,7 +126,7 @@ def _state(config: pytest.Config) -> PerfState:
         try:
             state = config.stash[STATE] = PerfState.from_config(config)
         except (SettingsError, ValueError) as error:
-            raise pytest.UsageError(str(error)) from None
+            raise pytest.UsageError(shown(str(error))) from None
         except EngineError as error:
             raise NotMeasurable(str(error)) from None
     return state
@@ -308,11 +309,14 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if state is not None and state.lab is not None:
         from phasegate.pytest_diagnosis import write_run_diagnosis
         from phasegate.pytest_roofline import write_roofline
+        from phasegate.report.screen import Terminal
         from phasegate.report.summary import write_summary
 
-        write_summary(terminalreporter, state.lab, state.laws, state.gate, state.invalid, state.load)
-        write_roofline(terminalreporter, state.limits, state.load)
-        write_run_diagnosis(terminalreporter, state, state.limits.found)
+        terminal = Terminal(terminalreporter)
+
+        write_summary(terminal, state.lab, state.laws, state.gate, state.invalid, state.load)
+        write_roofline(terminal, state.limits, state.load)
+        write_run_diagnosis(terminal, state, state.limits.found)
 
 
 @pytest.hookimpl(trylast=True)

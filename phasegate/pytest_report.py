@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from phasegate.report.files import ReportPathError, check_path, write_report
+from phasegate.report.screen import Terminal
+from phasegate.showing import shown
 
 if TYPE_CHECKING:
     from phasegate.gate.roofline_words import Roofline
@@ -112,7 +114,7 @@ class ReportPlugin:
     def _tell(self) -> None:
         terminal: Any = self._config.pluginmanager.get_plugin("terminalreporter")
         for line, good in self._said if terminal is not None else ():
-            terminal.write_line(line, **({} if good else {"red": True}))
+            Terminal(terminal).write_line(line, **({} if good else {"red": True}))
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self) -> None:
@@ -247,4 +249,4 @@ def register(config: pytest.Config) -> None:
     try:
         config.pluginmanager.register(ReportPlugin(config, paths), "phasegate-report")
     except ReportPathError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(shown(str(error))) from None

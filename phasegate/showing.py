@@ -41,9 +41,8 @@ def shown(text: str, *, lines: bool = False) -> str:
         lines: keep line breaks.
     """
     if text.isprintable():
-        return text if lines else " ".join(text.split())
-    text = "".join(mark if mark.isprintable() or (lines and mark == "\n") else _instead(mark) for mark in text)
-    return text if lines else " ".join(text.split())
+        return text
+    return "".join(mark if mark.isprintable() or (lines and mark == "\n") else _instead(mark) for mark in text)
 
 
 def _instead(mark: str) -> str:
@@ -52,7 +51,7 @@ def _instead(mark: str) -> str:
 
 def in_markdown(text: str) -> str:
     """The text for Markdown, on one line, as text: no tag, mention, reference, link, picture, code or formula."""
-    return _LIVE.sub(lambda found: found[0] + _GAP, shown(text)).translate(_ENTITIES)
+    return _LIVE.sub(lambda found: found[0] + _GAP, " ".join(shown(text).split())).translate(_ENTITIES)
 
 
 def in_markdown_cell(text: str) -> str:
@@ -62,7 +61,7 @@ def in_markdown_cell(text: str) -> str:
 
 def in_markdown_code(text: str, *, cell: bool = False) -> str:
     """The text as code in Markdown, on one line, whatever backticks it has; with ``cell`` for a table."""
-    text = shown(text)
+    text = " ".join(shown(text).split())
     if not text or (cell and ("|" in text or "\\" in text)):
         # A table is parted at bars before code is looked for, so that such a text could leave the code.
         return in_markdown_cell(text)

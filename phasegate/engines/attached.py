@@ -138,7 +138,7 @@ class AttachedEngine:
     def _names(self, models: Sequence[str]) -> str:
         """The first few names, for a message."""
         more = f" and {len(models) - LISTED} more" if len(models) > LISTED else ""
-        return hide_key(shown(", ".join(models[:LISTED])), self._api_key) + more
+        return hide_key(", ".join(" ".join(shown(one).split()) for one in models[:LISTED]), self._api_key) + more
 
     def _problem(self, error: AskError) -> str | None:
         """Why nothing can be asked here without a model list, and the remedy; None where it can."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.markup import escape as without_markup
 from rich.table import Table
+from rich.text import Text
 
 from phasegate.gate.facts import facts_of
 from phasegate.gate.slower_phase import slower_phases
 from phasegate.gate.validity import say
 from phasegate.gate.verdict import Finding, GateResult, Verdict
+from phasegate.report.screen import Screen
 from phasegate.showing import shown
 from phasegate.units import format_percent
 
@@ -24,19 +24,14 @@ _STYLES = {
 """Verdict -> style; what is not here is neither green nor red: yellow."""
 
 
-def _safe(text: str) -> str:
-    """Text that may come from a file, for the terminal: no markup, no escape sequence, on one line."""
-    return without_markup(shown(text))
-
-
-def print_result(result: GateResult, console: Console) -> None:
+def print_result(result: GateResult, console: Screen) -> None:
     """Print the whole result; the verdict and its sentence come last, where a scrolled terminal shows them."""
     if result.findings:
         console.print(findings_table(result))
     for line in result.attributions.values():
-        console.print(f"  {_safe(line)}", soft_wrap=True)
+        console.print(f"  {shown(line)}", soft_wrap=True)
     for line in result.warnings:
-        console.print(f"warning: {_safe(line)}", style="yellow", soft_wrap=True)
+        console.print(f"warning: {shown(line)}", style="yellow", soft_wrap=True)
     print_verdict(result, console)
 
 
@@ -53,7 +48,7 @@ def findings_table(result: GateResult) -> Table:
     return table
 
 
-def _cells(row: Finding) -> list[str]:
+def _cells(row: Finding) -> list[str | Text]:
     facts = facts_of(row.metric.split(":")[0])
     old, new = (
         say(value, facts) if facts is not None else ("-" if value is None else f"{value:.4g}")
@@ -63,10 +58,10 @@ def _cells(row: Finding) -> list[str]:
     if row.ratio_low is not None and row.ratio_high is not None:
         low, high = (format_percent(end - 1, signed=True) for end in (row.ratio_low, row.ratio_high))
         interval = f"{low} to {high}"
-    word = f"[{_STYLES.get(row.verdict, 'yellow')}]{row.verdict.value}[/]"
+    word = Text(row.verdict.value, _STYLES.get(row.verdict, "yellow"))
     return [
-        _safe(row.workload),
-        _safe(row.metric),
+        shown(row.workload),
+        shown(row.metric),
         old,
         new,
         format_percent(None if row.ratio is None else row.ratio - 1, signed=True),
@@ -74,22 +69,23 @@ def _cells(row: Finding) -> list[str]:
         format_percent(row.fails_from),
         format_percent(row.mde),
         f"{row.baseline_sessions} / {row.candidate_sessions}",
-        word if row.gated else f"{word} (informs)",
+        word if row.gated else word.append(" (informs)", "not bold default"),
     ]
 
 
-def print_verdict(result: GateResult, console: Console) -> None:
+def print_verdict(result: GateResult, console: Screen) -> None:
     """The verdict, its sentence, what to do, and the lever."""
     style = _STYLES.get(result.verdict, "yellow")
-    console.print(f"[{style}]{result.verdict.value}[/]: {_safe(result.reason)}", soft_wrap=True, highlight=False)
+    console.print(Text(result.verdict.value, style), end="")
+    console.print(f": {shown(result.reason)}", soft_wrap=True)
     deciding = [row for row in result.findings if row.gated and row.verdict is result.verdict and row.advice]
     if deciding and not result.verdict.green:
-        console.print(f"  do: {_safe(deciding[0].advice)}", soft_wrap=True, highlight=False)
+        console.print(f"  do: {shown(deciding[0].advice)}", soft_wrap=True)
     if result.verdict is Verdict.REGRESSION:
         phases = sorted(slower_phases(deciding, result.findings)) or ["both"]
-        console.print(f"  phase: {' and '.join(phases)}", highlight=False)
+        console.print(f"  phase: {' and '.join(phases)}")
     if result.lever:
-        console.print(f"  {_safe(result.lever)}", soft_wrap=True, highlight=False)
+        console.print(f"  {shown(result.lever)}", soft_wrap=True)
     if result.coverage.expected:
         said = f"  compared {result.coverage.compared} of {result.coverage.expected} comparisons the baseline knows"
-        console.print(said, highlight=False)
+        console.print(said)

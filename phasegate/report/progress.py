@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from phasegate.showing import shown
 from phasegate.units import format_seconds
 
 _NO_CAPTURE = contextlib.nullcontext
@@ -53,7 +54,7 @@ class LiveLine:
         """Show a text in place of the former one."""
         if self.enabled:
             # Down one line (which scrolls where the screen ends), text, back up to where pytest writes on.
-            self.write(f"\n\x1b[2K  {text}\x1b[1A\x1b[{self.column() + 1}G")
+            self.write(f"\n\x1b[2K  {shown(text)}\x1b[1A\x1b[{self.column() + 1}G")
 
     def clear(self) -> None:
         """Remove the line."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from rich import box
-from rich.markup import escape
 from rich.table import Table
 
 from phasegate.metric import metric_named
@@ -88,7 +87,7 @@ def _mean_decode(run: WorkloadRun, counts: ServerCounts) -> float | None:
 def server_lines(view: ServerView, runs: Sequence[WorkloadRun], width: int, *, colour: bool) -> list[str]:
     """Everything the server told; nothing where it told nothing."""
     rows = [row for run in runs for row in server_rows(run, view)]
-    lines = [line for table in _tables(rows) for line in render_table(table, width, colour=colour)]
+    lines: list[str] = [line for table in _tables(rows) for line in render_table(table, width, colour=colour)]
     lines += list(_rest(rows))
     for run in runs:
         reason = impossible(run)
@@ -139,7 +138,7 @@ def _table(rows: Sequence[ServerRow], shown: Sequence[Column]) -> Table:
     for name, _ in shown:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(escape(row.label), *(_ms(take(row)) for _, take in shown))
+        table.add_row(row.label, *(_ms(take(row)) for _, take in shown))
     return table
 
 

@@ -27,7 +27,7 @@ def clean(text: str) -> str:
     """
     if len(text) > _PAGE:
         text = re.sub(r"\S+\Z", "", text[:_PAGE]) or text[:_PAGE]
-    line = hide(shown(text))
+    line = hide(" ".join(shown(text).split()))
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 

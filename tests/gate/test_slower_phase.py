@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from phasegate.gate.diagnose.thresholds import READING_SHARE
 from phasegate.gate.judge import judge
@@ -19,6 +18,7 @@ from phasegate.report.document.from_gate import gate_of
 from phasegate.report.document.headline import Parts, headline_of
 from phasegate.report.document.model import Headline, Validity
 from phasegate.report.findings import print_verdict
+from phasegate.report.screen import Screen
 from phasegate.session import Session
 from tests.sessions import measurement, session
 
@@ -53,7 +53,7 @@ def told(candidate: list[Session]) -> tuple[GateResult, Headline, str]:
     """The gate's result, the report's first screen, and what the terminal shows of the verdict."""
     result = judge(BASELINE, candidate, BOTH_GATE)
     gate = gate_of(result, BASELINE, candidate, BOTH_GATE, paired=False)
-    console = Console(width=400, record=True, quiet=False, file=None, force_terminal=False)
+    console = Screen(width=400, record=True, quiet=False, file=None, force_terminal=False)
     with console.capture() as shown:
         print_verdict(result, console)
     return result, headline_of(Parts(gate, (), None, Validity())), shown.get()
