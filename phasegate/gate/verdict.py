@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from phasegate.gate.undecided import hardest
+
 
 class Verdict(str, enum.Enum):
     """The nine words, worst first. Only PASS and IMPROVED are green.
@@ -79,6 +81,7 @@ class Finding:
             in the metric's own direction like ``ratio`` - 1, negative for a throughput; None where it fails nothing.
         sessions_needed, baseline_needed: how many more candidate sessions (or blocks) or baseline sessions would decide
             an undecided row; None where it is decided, or where no number would decide it.
+        remedy: what would decide an undecided row, in the clause that its reason has of it.
         baseline_value, candidate_value: median of the sessions' values, in the metric's unit.
         advice: what to do; empty for green rows.
         notes: remarks that do not change the verdict.
@@ -108,6 +111,7 @@ class Finding:
     fails_from: float | None = None
     sessions_needed: int | None = None
     baseline_needed: int | None = None
+    remedy: str = ""
 
     @property
     def proven_slower(self) -> bool:
@@ -177,8 +181,11 @@ class GateResult:
     @property
     def remedy(self) -> str:
         """What to do; empty for a green build."""
-        rows = (row.advice for row in self.findings if row.gated and row.verdict is self.verdict and row.advice)
-        return "" if self.verdict.green else next(rows, self.refusal_remedy)
+        rows = [row for row in self.findings if row.gated and row.verdict is self.verdict]
+        if rows and self.verdict is Verdict.INCONCLUSIVE:
+            told = hardest(rows)
+            return told.advice or told.remedy
+        return "" if self.verdict.green else next((row.advice for row in rows if row.advice), self.refusal_remedy)
 
     def as_json(self) -> dict[str, Any]:
         """The result as the compare command prints it."""

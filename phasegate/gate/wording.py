@@ -61,7 +61,9 @@ def weighed_row(
         verdict = Verdict.INCONCLUSIVE
         missing = policy.baseline_minimum - row.baseline_count
         reason += f"; the policy wants {policy.baseline_minimum} baseline {unit}s, there are {row.baseline_count}"
-        row = replace(row, baseline_needed=missing)
+        row = replace(
+            row, baseline_needed=missing, remedy=f"record {missing} more baseline {unit}{'s' if missing > 1 else ''}"
+        )
     return Finding(
         workload=question.workload,
         metric=question.label,
@@ -83,6 +85,7 @@ def weighed_row(
         fails_from=_fails_from(question, row),
         sessions_needed=row.sessions_needed,
         baseline_needed=row.baseline_needed,
+        remedy=row.remedy,
         baseline_value=old,
         candidate_value=new,
         advice=_advice(verdict, row.baseline_count, row.ratio),

@@ -46,7 +46,8 @@ def _name(row: Finding) -> str:
 
 
 def _numbers(row: Finding) -> str:
-    """``+20.3 % [+19.7 %, +20.9 %]  finds 2.0 %``: change, interval, smallest change that would have been found."""
+    """``+20.3 % [+19.7 %, +20.9 %]  fails from 2.5 %, finds 2.0 %``: change, interval, from which change it fails, and
+    the smallest that would have been found."""
     if row.ratio is None:
         return "not compared"
     text = format_percent(row.ratio - 1, signed=True)
@@ -54,7 +55,8 @@ def _numbers(row: Finding) -> str:
         ends = ", ".join(format_percent(end - 1, signed=True) for end in (row.ratio_low, row.ratio_high))
         text += f" [{ends}]"
     found = "finds nothing" if row.mde is None or row.mde == float("inf") else f"finds {format_percent(row.mde)}"
-    return f"{text}  {found}"
+    fails = f"fails from {format_percent(row.fails_from)}, " if row.fails_from is not None else ""
+    return f"{text}  {fails}{found}"
 
 
 def _informing(rows: Sequence[Finding], width: int) -> Iterator[Line]:

@@ -38,6 +38,9 @@ SPLITS = 60
 SLOWED_SPLITS = 6
 """Most splits in which each gated metric is slowed: one broken promise in 6 agrees with a power of 99 %, two do not."""
 
+HALF = 0.5 + 1e-9
+"""From which share of the tolerance a proven slowdown fails by default."""
+
 
 @dataclass(frozen=True, slots=True)
 class Split:
@@ -218,11 +221,23 @@ def _detections(tries: Iterable[_Try]) -> Iterator[Detection]:
 
 
 def _finds(split: Split, row: Finding, policy: Policy) -> bool:
-    """Whether the row turns red, with its own phase, once its metric is slowed by its tolerance."""
+    """Whether the row turns red, with its own phase, once its metric is slowed by its tolerance.
+
+    Where the policy lets more than half the tolerance pass, it is found where it is proven.
+    """
     assert row.tolerance is not None
     candidate = [_slowed(session, row, 1.0 + row.tolerance, policy) for session in split.candidate]
-    red = regressions(judge(split.baseline, candidate, policy))
-    return any((one.workload, one.metric, one.phase) == (row.workload, row.metric, row.phase) for one in red)
+    result = judge(split.baseline, candidate, policy)
+    proven = [one for one in result.findings if one.proven_slower and _lets_pass(one)]
+    return any(
+        (one.workload, one.metric, one.phase) == (row.workload, row.metric, row.phase)
+        for one in [*regressions(result), *proven]
+    )
+
+
+def _lets_pass(row: Finding) -> bool:
+    """Whether a slowdown of half the tolerance passes although it is proven."""
+    return row.fails_from is not None and abs(row.fails_from) > HALF * (row.tolerance or 0.0)
 
 
 def _slowed(session: Session, row: Finding, factor: float, policy: Policy) -> Session:

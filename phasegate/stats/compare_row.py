@@ -32,6 +32,10 @@ FEW_SESSIONS = 4
 """Below this number of candidate sessions, one that stands far off is a third of the evidence: it is not waved off."""
 
 
+ONE_EACH = "compare both servers side by side in one sitting, or measure more sessions of both"
+"""What to do where one session stands against one."""
+
+
 class _HasGroup(Protocol):
     """Anything that belongs to a group of comparisons."""
 
@@ -155,10 +159,10 @@ class _Judge:
         )  # fmt: skip
         open_end = decision is Decision.UNDECIDED and self.weighed.host_moved is None
         sessions, more_baseline = self._needs(mde) if open_end else (None, None)
-        asked = f"; {self._asked(sessions, more_baseline)}" if decision is Decision.UNDECIDED else ""
+        remedy = self._asked(sessions, more_baseline) if decision is Decision.UNDECIDED else ""
         return replace(
-            row, sessions_needed=sessions, baseline_needed=more_baseline,
-            reason=f"{self._change(base)}; {reason}{asked}",
+            row, sessions_needed=sessions, baseline_needed=more_baseline, remedy=remedy,
+            reason="; ".join(filter(None, [self._change(base), reason, remedy])),
         )  # fmt: skip
 
     def _change(self, row: ComparedRow) -> str:
@@ -175,7 +179,7 @@ class _Judge:
                 f"record {more_baseline} more baseline sessions with the old server, or compare both servers side by "
                 "side in one sitting"
             )
-        return needed(sessions, more_baseline, self.weighed.unit)
+        return needed(sessions, more_baseline, paired=self.weighed.paired)
 
     def _plain(self, evidence: Evidence) -> ComparedRow:
         """The row with its effect only."""
@@ -204,8 +208,8 @@ class _Judge:
         base = replace(self._plain(evidence), low=None, high=None)
         return replace(
             base, sessions_needed=self.settings.least_candidate - 1, baseline_needed=RECOMMENDED_BASELINE - 1,
-            reason=f"{signed(_known(base.ratio))}; one session on each side cannot tell a change from noise: "
-            "compare both servers side by side in one sitting, or measure more sessions of both",
+            remedy=ONE_EACH, reason=f"{signed(_known(base.ratio))}; one session on each side cannot tell a change from "
+            f"noise: {ONE_EACH}",
         )  # fmt: skip
 
     def _mde(self, evidence: Evidence) -> float:

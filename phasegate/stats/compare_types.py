@@ -99,6 +99,7 @@ class ComparedRow:
         baseline_needed: how many more baseline sessions would decide, where candidate sessions alone would not.
         reason: one sentence with the numbers that decided.
         warnings: remarks worded as remedies.
+        remedy: what would decide an undecided row, in the clause that its reason has of it; empty where decided.
     """
 
     name: str
@@ -118,6 +119,7 @@ class ComparedRow:
     baseline_needed: int | None
     reason: str
     warnings: tuple[str, ...] = ()
+    remedy: str = ""
     p_allowed: float | None = None
     fails_from: float | None = None
 

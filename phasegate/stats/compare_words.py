@@ -36,14 +36,16 @@ MANY_SESSIONS = 20
 """More sessions than this nobody measures for one build; the remedy lies elsewhere."""
 
 OTHERWISE = "compare both servers side by side in one sitting, or widen the tolerance"
+OTHERWISE_PAIRED = "measure on a quieter host, send more requests a block, or widen the tolerance"
 
 
-def needed(sessions: int | None, baseline: int | None, unit: str = "candidate session") -> str:
-    """What would decide, in a clause."""
+def needed(sessions: int | None, baseline: int | None, *, paired: bool = False) -> str:
+    """What would decide, in a clause; ``paired`` says that blocks of both servers were compared."""
+    unit, otherwise = ("block", OTHERWISE_PAIRED) if paired else ("candidate session", OTHERWISE)
     if sessions is not None and sessions > MANY_SESSIONS:
-        return f"it would take {sessions} more {unit}s, so {OTHERWISE}"
+        return f"it would take {sessions} more {unit}s, so {otherwise}"
     if sessions is not None:
         return f"{sessions} more {unit}{'s' if sessions != 1 else ''} would decide"
     if baseline is not None:
         return f"{baseline} more baseline session{'s' if baseline != 1 else ''} would decide"
-    return OTHERWISE
+    return otherwise

@@ -188,6 +188,14 @@ def test_a_broken_promise_does_not_hold(baseline: Sequence[Session]) -> None:
     assert check.remedy.startswith("missed although promised: ")
 
 
+def test_a_policy_that_lets_proven_slowdowns_pass_breaks_no_promise(baseline: Sequence[Session]) -> None:
+    """Slowed by the tolerance, from where on it fails, every other split measures a little less: it is proven."""
+    policy = Policy(tolerance=dict.fromkeys(PHASES, 0.3), fail_from=dict.fromkeys(PHASES, 0.3))
+    found = rescale("steady", baseline, policy, SEED)
+    assert sum(one.promised for one in found.detections) > 0
+    assert found.check().holds
+
+
 def test_unchanged_builds_that_alarm_too_often_do_not_hold(baseline: Sequence[Session]) -> None:
     """Judged with a generous alpha and held to a strict one, the same builds fail."""
     seen = noise_of(baseline)

@@ -37,9 +37,9 @@ def test_both_phases_slower_is_said_so() -> None:
     assert document(ttft=1.4, tpot=1.4).headline.phase == "both"
 
 
-def gate_of(*rows: Row) -> Parts:
+def gate_of(*rows: Row, verdict: str = "REGRESSION") -> Parts:
     """The parts of a run whose gate has these rows and nothing else."""
-    gate = Gate("REGRESSION", "slower", "stored sessions", "session", len(rows), len(rows), rows, lever="levers: all")
+    gate = Gate(verdict, "slower", "stored sessions", "session", len(rows), len(rows), rows, lever="levers: all")
     return Parts(gate, (), None, Validity())
 
 
@@ -111,6 +111,23 @@ def test_an_undecided_comparison_says_what_would_decide() -> None:
     assert head.title.startswith("Not decided")
     assert "side by side in one sitting" in head.what_to_do[0]
     assert head.how_much
+
+
+def test_of_several_undecided_rows_the_one_that_needs_most_is_told_with_its_remedy() -> None:
+    """Whatever stands first, and whatever could be the slowest: it decides the others too."""
+    plain: dict[str, Any] = {"verdict": "INCONCLUSIVE", "mde": 0.2}
+    rows = [
+        slower_row("tpot", 0.002, 0.0024, sessions_needed=2, remedy="2 more would decide", **plain),
+        slower_row("ttft", 0.01, 0.01, sessions_needed=9, remedy="9 more would decide", **plain),
+        slower_row("ttfo", 0.01, 0.01, sessions_needed=4, remedy="4 more would decide", **plain),
+    ]
+    head = headline_of(gate_of(*rows, verdict="INCONCLUSIVE"))
+    assert head.title == "Not decided: TTFT could be slower or not"
+    assert head.what_to_do == ("9 more would decide",)
+    other = slower_row("e2el", 0.1, 0.1, remedy="compare both servers", **plain)
+    assert headline_of(gate_of(*rows, other, verdict="INCONCLUSIVE")).what_to_do == (
+        "compare both servers", "others need up to 9 more candidate sessions",
+    )  # fmt: skip
 
 
 def test_a_broken_objective_names_level_share_and_highest_load_that_keeps_it() -> None:

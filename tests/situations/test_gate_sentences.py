@@ -195,6 +195,8 @@ def test_an_undecided_build_names_the_row_that_needs_most(noise: float, compare:
     assert status == 3, said
     rows = [one for one in result["findings"] if one["gated"] and one["verdict"] == "INCONCLUSIVE"]
     needs = [one["sessions_needed"] for one in rows]
+    assert result["remedy"]
+    assert result["remedy"] in said
     told = next(one for one in rows if said.startswith(f"INCONCLUSIVE: {one['workload']} {one['metric']}: "))
     if None in needs:
         assert told["sessions_needed"] is None

@@ -63,6 +63,15 @@ def test_blocks_that_are_asked_for_are_counted_in_blocks() -> None:
     assert "more blocks would decide" in row.reason
 
 
+def test_blocks_beyond_reason_are_not_answered_with_the_sitting_that_they_come_from() -> None:
+    """26 more blocks: to compare both servers side by side is what was done."""
+    row = judge(noisy(1.0, spread=0.15)).row
+    assert row.decision is Decision.UNDECIDED
+    assert "side by side" not in row.reason
+    assert row.remedy.endswith("measure on a quieter host, send more requests a block, or widen the tolerance")
+    assert row.reason.endswith(row.remedy)
+
+
 def test_an_order_effect_is_reported() -> None:
     ratios = [ratio * (1.04 if order == "BAAB" else 1.0) for ratio, order in zip(noisy(1.0), ORDERS, strict=True)]
     row = judge(ratios)

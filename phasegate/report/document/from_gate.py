@@ -69,6 +69,7 @@ def _row(finding: Finding, old: Side, new: Side, policy: Policy) -> Row:
         fails_from=finite(finding.fails_from),
         sessions_needed=finding.sessions_needed,
         baseline_needed=finding.baseline_needed,
+        remedy=finding.remedy,
     )
 
 

@@ -44,7 +44,7 @@ def inconclusive(parts: Parts) -> Headline:
         phase=phase_of(rows),
         how_much=f"{values_words(row)} in {row.workload}, but noise alone could do that",
         how_sure=f"{sure_words(row, parts.gate)}; {len(rows)} of {len(compared)} gated comparisons are open",
-        what_to_do=tuple(filter(None, [row.advice or _remedy(row.reason), besides])),
+        what_to_do=tuple(filter(None, [row.advice or row.remedy or "measure more sessions", besides])),
         reason=parts.gate.reason if parts.gate else row.reason,
         also=also_words(parts, "INCONCLUSIVE"),
     )

@@ -25,6 +25,7 @@ class Row:
             where it fails nothing.
         sessions_needed, baseline_needed: how many more candidate sessions (or blocks) or baseline sessions would decide
             an undecided row; None where no number would.
+        remedy: what would decide an undecided row.
         baseline_value, candidate_value: medians of the sessions' values, in ``unit``.
         baseline_sessions, candidate_sessions: sessions (or blocks) that carry the row.
         baseline_levels, candidate_levels: one value for each of those sessions, oldest first, in ``unit``.
@@ -57,6 +58,7 @@ class Row:
     fails_from: float | None = None
     sessions_needed: int | None = None
     baseline_needed: int | None = None
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
