@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from phasegate import __version__
+from phasegate.faults import guarded
+from phasegate.gate.exit_status import NOT_MEASURED, PYTEST_NOT_MEASURED
 
 COMMANDS = {
     "probe": ("phasegate.cli_probe", "measure one or a few requests and draw their two phases"),
@@ -28,8 +30,15 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit status (2 for wrong usage)."""
+    """Run one command; returns its exit status: 2 for wrong usage, and that of `faults` where an error ended it."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    command = next((word for word in arguments if not word.startswith("-")), None)
+    # `ci` ends with the statuses of pytest, in which 5 has another meaning.
+    status = PYTEST_NOT_MEASURED if command == "ci" else NOT_MEASURED
+    return guarded(f"phasegate {command}" if command in COMMANDS else "phasegate", lambda: _run(arguments), status)
+
+
+def _run(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="phasegate", description="Measure and gate an LLM server, phase by phase.")
     parser.add_argument("--version", action="version", version=f"phasegate {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -40,14 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             subparsers.add_parser(name, help=help_text)
     args = parser.parse_args(arguments)
-    try:
-        return int(importlib.import_module(COMMANDS[args.command][0]).run(args))
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        # The reader of our output, such as head, went away: not an error of ours.
-        return 0
+    return int(importlib.import_module(COMMANDS[args.command][0]).run(args))
 
 
 if __name__ == "__main__":

@@ -35,7 +35,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do it and return pytest's exit status; 2 for a setting that cannot be used."""
+    """Do it and return pytest's exit status; 2 for a setting that cannot be used.
+
+    Raises:
+        UnwritableError: the results have no place.
+    """
     try:
         settings = read_settings(os.environ)
         for note in settings.notes:

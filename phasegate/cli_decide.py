@@ -240,8 +240,11 @@ def _folder(word: str | None) -> Path | None:
     """The folder for records, made where it is missing.
 
     Raises:
-        OSError: it cannot be made; one line.
+        OSError: it is a file; one line.
+        UnwritableError: it cannot be made, or takes no files.
     """
+    from phasegate.whole_file import UnwritableError, check_writable, os_words
+
     if word is None:
         return None
     folder = Path(word)
@@ -249,6 +252,9 @@ def _folder(word: str | None) -> Path | None:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
         raise OSError(f"--out {word}: is a file; give a folder for the records") from None
-    except OSError as error:
+    except NotADirectoryError as error:
         raise OSError(f"--out {word}: the folder cannot be made ({error.strerror})") from None
+    except OSError as error:
+        raise UnwritableError(f"--out {word}: the folder cannot be made: {os_words(error)}") from None
+    check_writable(folder, "--out")
     return folder

@@ -127,11 +127,16 @@ def _check_svg(path: str | None) -> None:
 
     Raises:
         ValueError: one line for the user.
+        UnwritableError: the folder takes no files.
     """
     from pathlib import Path
 
+    from phasegate.whole_file import check_writable
+
     if path is not None and (Path(path).suffix.lower() != ".svg" or not Path(path).absolute().parent.is_dir()):
         raise ValueError(f"--svg {path}: name a file that ends in .svg, in a folder that exists")
+    if path is not None:
+        check_writable(Path(path).parent, f"--svg {Path(path).name}: the folder")
 
 
 def _draw(lines: Sequence[Timeline], path: str) -> bool:

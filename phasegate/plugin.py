@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from phasegate.pytest_home import WORKLOADS, suite_home
 from phasegate.pytest_options import ASK_A_SHAPE, OPTIONS
 from phasegate.showing import shown
 
@@ -35,6 +37,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         group.addoption(*names, help=help_text, **extra)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest's own capturing, which takes over the streams
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, Any, Any]:
+    """Open output that is closed on nothing, before pytest fails to write there; only in a repository with a suite."""
+    if None in (sys.stdout, sys.stderr) and (suite_home(early_config) / WORKLOADS).is_dir():
+        from phasegate.outlet import open_closed
+
+        open_closed()
+    return (yield)
+
+
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     """Hooks for engines, metrics and workloads of a suite's own."""
     from phasegate import hooks
@@ -51,12 +63,22 @@ def pytest_configure(config: pytest.Config) -> None:
         register(config)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let a suite's run go on to its own exit status where nobody takes what it prints, as behind ``head``."""
+    terminal: Any = session.config.pluginmanager.getplugin("terminalreporter")
+    if terminal is not None and (suite_home(session.config) / WORKLOADS).is_dir():
+        from phasegate.outlet import Outlet
+
+        terminal._tw._file = Outlet(terminal._tw._file)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give one item to every workload cell for tests that take ``perf_cell``."""
     if "perf_cell" in metafunc.fixturenames:
         try:
             workloads = _state(metafunc.config).workloads
-        except pytest.UsageError:
+        except (pytest.UsageError, pytest.exit.Exception):
             workloads = {}  # Said once, and without a traceback, when collection is done.
         cells = [cell for workload in workloads.values() for cell in workload.cells]
         metafunc.parametrize("perf_cell", cells, ids=[cell.label for cell in cells])
@@ -70,7 +92,9 @@ def _parametrize_load(metafunc: pytest.Metafunc) -> None:
 
     levels: tuple[int, ...] = ()
     objectives: tuple[Any, ...] = ()
-    with contextlib.suppress(pytest.UsageError):  # Said once, and without a traceback, when collection is done.
+    with contextlib.suppress(
+        pytest.UsageError, pytest.exit.Exception
+    ):  # Said once, and without a traceback, when collection is done.
         options = _state(metafunc.config).load_options
         levels, objectives = options.levels, options.objectives or (None,)
     if "perf_level" in metafunc.fixturenames:
@@ -118,17 +142,17 @@ def _state(config: pytest.Config) -> PerfState:
     """What this run knows, made at the first need; a wrong option or file ends the run with one line."""
     state = config.stash.get(STATE, None)
     if state is None:
-        from phasegate.engines.base import EngineError
-        from phasegate.judged import NotMeasurable
+        from phasegate.pytest_faults import before_measuring, spread
         from phasegate.pytest_state import PerfState
         from phasegate.strict_yaml import SettingsError
 
-        try:
-            state = config.stash[STATE] = PerfState.from_config(config)
-        except (SettingsError, ValueError) as error:
-            raise pytest.UsageError(shown(str(error))) from None
-        except EngineError as error:
-            raise NotMeasurable(str(error)) from None
+        with before_measuring():
+            try:
+                state = config.stash[STATE] = PerfState.from_config(config)
+            except (SettingsError, ValueError) as error:
+                raise pytest.UsageError(shown(str(error))) from None
+        if not os.environ.get("PYTEST_XDIST_WORKER"):  # which measures nothing
+            spread(config, state)
     return state
 
 
@@ -308,15 +332,16 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     state = config.stash.get(STATE, None)
     if state is not None and state.lab is not None:
         from phasegate.pytest_diagnosis import write_run_diagnosis
+        from phasegate.pytest_faults import in_summary
         from phasegate.pytest_roofline import write_roofline
         from phasegate.report.screen import Terminal
         from phasegate.report.summary import write_summary
 
         terminal = Terminal(terminalreporter)
-
-        write_summary(terminal, state.lab, state.laws, state.gate, state.invalid, state.load)
-        write_roofline(terminal, state.limits, state.load)
-        write_run_diagnosis(terminal, state, state.limits.found)
+        with in_summary(terminalreporter):
+            write_summary(terminal, state.lab, state.laws, state.gate, state.invalid, state.load)
+            write_roofline(terminal, state.limits, state.load)
+            write_run_diagnosis(terminal, state, state.limits.found)
 
 
 @pytest.hookimpl(trylast=True)

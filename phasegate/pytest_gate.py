@@ -21,7 +21,7 @@ from phasegate.lab import Lab, MeasurementError
 from phasegate.naming import path_name
 from phasegate.opening import open_lab
 from phasegate.prompt import CalibrationError
-from phasegate.pytest_home import suite_home
+from phasegate.pytest_home import baselines_folder
 from phasegate.report.change_lines import change_line
 from phasegate.session import Session
 from phasegate.sitting import sit
@@ -156,8 +156,7 @@ class PytestGate:
 
     def store(self) -> BaselineStore:
         """The folder of baselines this run reads and writes."""
-        given = self.state.config.getoption("--perf-baselines")
-        return BaselineStore(Path(given) if given else suite_home(self.state.config) / "baselines")
+        return BaselineStore(baselines_folder(self.state.config))
 
     def _sessions_wanted(self) -> int:
         """How many sessions an update stores."""

@@ -20,8 +20,29 @@ def suite_home(config: pytest.Config) -> Path:
     return next((place for place in _places(config) if (place / WORKLOADS).is_dir()), config.rootpath)
 
 
+def baselines_folder(config: pytest.Config) -> Path:
+    """The folder of baselines that the run reads and, where it is asked to, writes."""
+    given = config.getoption("--perf-baselines")
+    return Path(given) if given else suite_home(config) / "baselines"
+
+
+def check_places(config: pytest.Config) -> None:
+    """Find out, before anything is measured, whether what the run is to store can be written.
+
+    Raises:
+        UnwritableError: it cannot; one line.
+    """
+    from phasegate.whole_file import check_writable
+
+    sessions = config.getoption("--perf-save-sessions")
+    if sessions:
+        check_writable(Path(sessions), "--perf-save-sessions")
+    if config.getoption("--update-baselines"):
+        check_writable(baselines_folder(config), "--perf-baselines")
+
+
 def _places(config: pytest.Config) -> Iterator[Path]:
     called_in = Path(config.invocation_params.dir)
     yield from (config.rootpath, called_in)
-    for argument in config.args:
+    for argument in getattr(config, "args", ()):  # not known yet while pytest loads its plugins
         yield from (called_in / argument.split("::")[0]).resolve().parents

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from phasegate.judged import NotMeasurable
 from phasegate.report.files import ReportPathError, check_path, write_report
 from phasegate.report.screen import Terminal
 from phasegate.showing import shown
+from phasegate.whole_file import UnwritableError
 
 if TYPE_CHECKING:
     from phasegate.gate.roofline_words import Roofline
@@ -241,7 +243,8 @@ def register(config: pytest.Config) -> None:
     """Listen where reports were asked for.
 
     Raises:
-        pytest.UsageError: a report could not be written later.
+        pytest.UsageError: the path is none of a report.
+        NotMeasurable: a report could not be written there.
     """
     paths = config.getoption(OPTION)
     if not paths:
@@ -250,3 +253,5 @@ def register(config: pytest.Config) -> None:
         config.pluginmanager.register(ReportPlugin(config, paths), "phasegate-report")
     except ReportPathError as error:
         raise pytest.UsageError(shown(str(error))) from None
+    except UnwritableError as error:
+        raise NotMeasurable(shown(str(error))) from None

@@ -19,12 +19,13 @@ from phasegate.engines.ask import same_server
 from phasegate.engines.base import EngineError
 from phasegate.engines.metrics.page import page_url
 from phasegate.engines.profile_book import FOLDER
+from phasegate.faults import fault_line, traceback_wanted
 from phasegate.gate.policy import Policy
 from phasegate.judged import Judged, NotMeasurable
 from phasegate.load.route import RouteError
 from phasegate.naming import path_name
 from phasegate.opening import Opening, check_engine, refuse_unused, with_settings
-from phasegate.pytest_home import WORKLOADS, suite_home
+from phasegate.pytest_home import WORKLOADS, check_places, suite_home
 from phasegate.pytest_own import own_engine, register_metrics, with_own_workloads
 from phasegate.pytest_roofline import RunLimits, check_facts, limits_of
 from phasegate.pytest_spending import purse_of
@@ -121,6 +122,7 @@ class PerfState:
         Raises:
             SettingsError, ValueError: one line for the user.
             RouteError: no way leads to the server.
+            UnwritableError: what the run is to write has no place; one line.
         """
         given = config.getoption("--perf-workloads")
         folder = Path(given) if given else suite_home(config) / WORKLOADS
@@ -147,6 +149,7 @@ class PerfState:
         register_metrics(config)
         policy = _policy_of(config)
         workloads = with_own_workloads(config, read_workloads(folder))
+        check_places(config)
         state = cls(config, opening, workloads, folder, policy=policy, blocks=blocks)
         state._check_elsewhere()
         _ = state.load_options  # read now, so that a wrong option is said before anything starts
@@ -184,6 +187,10 @@ class PerfState:
                 self.disturbed = lab.watch.report().disturbance() if lab.watch is not None else None
         except (EngineError, MeasurementError, CalibrationError) as error:
             raise NotMeasurable(str(error)) from None
+        except Exception as error:
+            if traceback_wanted():
+                raise
+            raise NotMeasurable(fault_line(error)) from None
         finally:
             live.clear()
 

@@ -8,7 +8,6 @@ import os
 import select
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from importlib import metadata
@@ -26,6 +25,7 @@ from phasegate.engines.generated.vocabulary import vocabulary
 from phasegate.engines.identity import ServerIdentity, this_hardware, this_host
 from phasegate.engines.profile import profile_named
 from phasegate.engines.started import StartedEngine
+from phasegate.engines.temporary import new_log
 
 START_SECONDS = 60.0
 """Longest wait for a server to be ready; it takes 0.3 s on a generated model."""
@@ -104,9 +104,7 @@ class EmbeddedEngine(StartedEngine):
             "params": {**self.config.params(), **self._draft()},
         }
         if self.log_path is None:
-            handle, name = tempfile.mkstemp(prefix="phasegate-engine-", suffix=".log")
-            os.close(handle)
-            self.log_path = Path(name)
+            self.log_path = new_log("engine")
         self._process = _spawn(settings, self.log_path)
         try:
             self._address = self._ready()

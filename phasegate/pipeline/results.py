@@ -16,7 +16,7 @@ from pathlib import Path
 from phasegate.baseline.session_file import InvalidBaselineError
 from phasegate.baseline.store import read_session
 from phasegate.pipeline.settings import OUT, PipelineError
-from phasegate.whole_file import write_whole
+from phasegate.whole_file import UnwritableError, check_writable, os_words, write_whole
 
 MARK = ".phasegate-results.json"
 
@@ -34,10 +34,12 @@ def make_room(out: Path) -> None:
     """Remove what an earlier run wrote and claim its names for this one; the folder is made where it is missing.
 
     Raises:
-        PipelineError: something that no run wrote has such a name, or the folder cannot be written.
+        PipelineError: something that no run wrote has such a name.
+        UnwritableError: the folder cannot be written.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
+        check_writable(out, OUT)
         known = _known(out)
         there = list(_there(out))
         for path in there:
@@ -52,9 +54,7 @@ def make_room(out: Path) -> None:
             (out / SESSIONS).rmdir()
         write_whole(out / MARK, _text(dict.fromkeys((*FILES, SESSIONS))))
     except OSError as error:
-        raise PipelineError(
-            f"results cannot be written to {out} ({error.strerror}); name another folder with {OUT}"
-        ) from None
+        raise UnwritableError(f"{OUT} {out} cannot be written to: {os_words(error)}") from None
 
 
 def sign(out: Path) -> None:

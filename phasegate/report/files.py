@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 from phasegate.report.document.model import Document
-from phasegate.whole_file import write_whole
+from phasegate.whole_file import check_writable, write_whole
 
 
 class ReportPathError(ValueError):
@@ -50,7 +49,8 @@ def check_path(path: Path, source: str) -> None:
         source: the option, for the message.
 
     Raises:
-        ReportPathError: the suffix is unknown, the folder cannot be made or written to.
+        ReportPathError: the suffix is unknown, or the path is a folder or goes through a file.
+        UnwritableError: the folder cannot be made or written to.
     """
     if path.suffix.lower() not in FORMATS:
         raise ReportPathError(f"{source} {path}: the suffix says the format; use one of {', '.join(FORMATS)}")
@@ -60,8 +60,7 @@ def check_path(path: Path, source: str) -> None:
     folder = next(one for one in path.absolute().parents if one.exists())
     if not folder.is_dir():
         raise ReportPathError(f"{source} {path}: {folder} is a file; name a file in a folder")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise ReportPathError(f"{source} {path}: the folder {folder} cannot be written to")
+    check_writable(path.parent, f"{source} {path.name}: the folder")
 
 
 def write_report(document: Document, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from phasegate.report import files
 from phasegate.report.files import ReportPathError, check_path, write_report, write_text
+from phasegate.whole_file import UnwritableError
 from tests.report.documents import document
 
 
@@ -37,10 +39,14 @@ def test_a_folder_of_that_name_is_refused(tmp_path: Path) -> None:
         check_path(tmp_path / "r.html", "-o")
 
 
+def _denied(*_: object, **__: object) -> None:
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
 def test_a_folder_without_leave_to_write_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Root may write everywhere, so the system is asked and not tried."""
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(ReportPathError, match="cannot be written to"):
+    """Root may write everywhere, so the refusal is planted."""
+    monkeypatch.setattr("tempfile.mkstemp", _denied)
+    with pytest.raises(UnwritableError, match="cannot be written to"):
         check_path(tmp_path / "r.md", "-o")
 
 
@@ -54,8 +60,8 @@ def test_a_missing_folder_is_made_when_the_report_is_written(tmp_path: Path) -> 
 
 
 def test_a_missing_folder_that_may_not_be_made_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(ReportPathError, match="cannot be written to"):
+    monkeypatch.setattr("tempfile.mkstemp", _denied)
+    with pytest.raises(UnwritableError, match="cannot be written to"):
         check_path(tmp_path / "out" / "r.md", "-o")
 
 

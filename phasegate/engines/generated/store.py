@@ -24,12 +24,24 @@ Writer = Callable[[ModelSpec, Path], None]
 
 
 def cache_folder() -> Path:
-    """Where models are kept: `CACHE_VARIABLE`, else ``phasegate`` below the user's cache folder."""
+    """Where models are kept: `CACHE_VARIABLE`, else ``phasegate`` below the user's cache folder.
+
+    Raises:
+        EngineError: neither is known, as for a user without a home folder; one line.
+    """
     given = os.environ.get(CACHE_VARIABLE)
     if given:
         return Path(given)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "phasegate"
+    if base:
+        return Path(base) / "phasegate"
+    try:
+        return Path.home() / ".cache" / "phasegate"
+    except RuntimeError:  # neither HOME nor an entry in the table of users says where it is
+        raise EngineError(
+            f"there is nowhere to keep the generated model: this user has no home folder; set {CACHE_VARIABLE} to a "
+            "folder that can be written"
+        ) from None
 
 
 def ensure_model(spec: ModelSpec, folder: Path | None = None, write: Writer | None = None) -> Path:

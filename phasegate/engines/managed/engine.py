@@ -6,7 +6,6 @@ import glob
 import os
 import shlex
 import shutil
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,9 +24,10 @@ from phasegate.engines.identity import UNKNOWN, ServerIdentity, this_hardware, t
 from phasegate.engines.managed.kind import Kind, Launch
 from phasegate.engines.managed.kinds import KINDS
 from phasegate.engines.managed.places import Place, find
-from phasegate.engines.managed.process import ServerProcess, free_port, new_log
+from phasegate.engines.managed.process import ServerProcess, free_port
 from phasegate.engines.profile import profile_named
 from phasegate.engines.started import StartedEngine
+from phasegate.engines.temporary import new_folder, new_log
 
 GENERATED = "generated"
 
@@ -227,7 +227,7 @@ class ManagedEngine(StartedEngine):
     def _weights(self) -> str:
         if self._is_generated:
             return str(ensure_model(self._spec) if self.kind.form == "gguf" else ensure_hf_model(self._spec))
-        given = Path(str(self.settings.model)).expanduser()
+        given = Path(os.path.expanduser(str(self.settings.model)))  # noqa: PTH111 - Path's fails without a home folder
         if self.kind.form == "gguf" and not given.is_file():
             raise EngineError(f"--perf-engine-model {given}: no such file; {self.kind.name} reads a GGUF file")
         # What is no path may be the name of weights that the engine finds in its own cache.
@@ -242,7 +242,7 @@ class ManagedEngine(StartedEngine):
             cores=tuple(engine_cores(self._threads) or start_cores() or range(os.cpu_count() or 1)),
             on_gpu=has_gpu(),
             generated=self._is_generated,
-            folder=Path(tempfile.mkdtemp(prefix=f"phasegate-{self.kind.name}-")),
+            folder=new_folder(self.kind.name),
         )
 
     def _started(self) -> Launch:

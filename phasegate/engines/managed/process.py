@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -99,10 +98,3 @@ class ServerProcess:
         telling = [line for line in lines if "error" in line.lower()]
         last = " / ".join([*dict.fromkeys(telling or lines)][-LAST_LINES:])
         return f"; its log says: {last[-LAST_CHARACTERS:] or '(nothing)'} ({self.log_path})"
-
-
-def new_log(name: str) -> Path:
-    """An empty file in the temporary folder."""
-    handle, path = tempfile.mkstemp(prefix=f"phasegate-{name}-", suffix=".log")
-    os.close(handle)
-    return Path(path)

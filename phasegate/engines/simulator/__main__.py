@@ -23,12 +23,18 @@ from phasegate.engines.simulator.clock import punctual_loop
 from phasegate.engines.simulator.config import KEY_VARIABLE, SimulatorConfig, SimulatorConfigError
 from phasegate.engines.simulator.connection import Connection
 from phasegate.engines.simulator.service import ENGINE_NAME, Service
+from phasegate.faults import guarded
+from phasegate.gate.exit_status import NOT_MEASURED
 
 BACKLOG = 4_096
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve; returns the exit status."""
+    return guarded("the simulator", lambda: _main(arguments))
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     parser = argparse.ArgumentParser(prog="python -m phasegate.engines.simulator", description=__doc__)
     parser.add_argument("--config", default="{}", help="settings as a JSON object, or the path of a file with one")
     parser.add_argument("--port", type=int, default=0, choices=range(65536), metavar="PORT", help="0: a free one")
@@ -46,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         loop.run_until_complete(serve(config, options.port))
     except OSError as error:
         print(f"the simulator cannot listen on 127.0.0.1:{options.port}: {error.strerror}", file=sys.stderr)
-        return 1
+        return NOT_MEASURED
     finally:
         loop.close()
     return 0
