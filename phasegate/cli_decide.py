@@ -71,7 +71,7 @@ def add_parser(subparsers: Any) -> None:
         "--concurrency", metavar="N", nargs="*", type=int, default=list(LEVELS), help="users (default 1 4)"
     )
     parser.add_argument("--slo", metavar="SLO", nargs="+", default=(), help="objectives, such as ttft:p95:500ms")
-    parser.add_argument("--seed", type=int, metavar="N", help="of prompts and order; default: a new one")
+    parser.add_argument("--seed", type=int, metavar="N", help="of orders and arrivals; default: a new one")
     parser.add_argument(
         "--out", metavar="DIR", help="folder for the records (NAME.md) and their figures (NAME.json); default: print"
     )

@@ -210,6 +210,8 @@ def record(line: Timeline) -> dict[str, Any]:
         "text": line.text,
         "reasoning_text": line.reasoning_text,
         "tool_text": line.tool_text,
+        "unnamed_text": line.unnamed_text,
+        "unnamed_fields": list(line.unnamed_fields),
     }
 
 
@@ -246,7 +248,7 @@ def _requests_of(lab: Lab, args: argparse.Namespace, shape: Shape, *, own_engine
     if shape.trace is not None:
         known, forced = lab.calibration(args.endpoint), lab.profile.forces_length(args.endpoint)
         return trace_requests(
-            shape.trace, known, lab.seed, lab.request, endpoint=args.endpoint, length_is_forced=forced
+            shape.trace, known, lab.prompt_seed, lab.request, endpoint=args.endpoint, length_is_forced=forced
         )
     if args.input_tokens is not None:
         fresh = lab.fresh_requests(args.endpoint, args.input_tokens, args.max_tokens, args.requests or 1)

@@ -208,7 +208,7 @@ def _repeated_prompts(
 ) -> list[tuple[str, str]]:
     """Beginning and end of each prompt."""
     known = lab.calibration(endpoint)
-    fixed, fresh = PromptWriter(known, 0, salt="beginnings"), PromptWriter(known, lab.seed, salt="ends")
+    fixed, fresh = PromptWriter(known, 0, salt="beginnings"), PromptWriter(known, lab.prompt_seed, salt="ends")
     starts = [fixed.write(_planned(f"beginning {n}", shared)) for n in range(beginnings)]
     # An end stands behind other words, where each of its own is one token, so the template is not counted twice.
     ends = [fresh.write(_planned(f"end {n}", own + known.overhead)) for n in range(beginnings * times)]

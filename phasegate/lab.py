@@ -28,7 +28,7 @@ from phasegate.load.patience import Patience, run_patiently
 from phasegate.load.request import Request
 from phasegate.load.target import Target
 from phasegate.metric import metric_named
-from phasegate.prompt import Calibration, PromptWriter, UncountableError, calibrate, calibrate_known
+from phasegate.prompt import Calibration, PromptWriter, UncountableError, calibrate, calibrate_known, seed_of
 from phasegate.run import Measured, WorkloadRun, usable_value
 from phasegate.server_view import ServerView
 from phasegate.spending import OverspentError, Purse
@@ -68,7 +68,8 @@ class Lab:
         client: this machine and process, as they measure.
         profile: how to talk to the engine.
         target: where requests go and how long they may take.
-        seed: decides prompts and order; differs between runs unless the user fixes it.
+        seed: decides orders and arrivals; differs between runs unless the user fixes it.
+        nonce: of this run alone: no prompt of another run has the words of this one's, whatever the seed.
         endpoint: the endpoint for workloads that name none.
         mark_prefix: whether requests of workloads that share beginnings mark them for caching.
         requests: overrides the repetitions of every workload; None leaves them.
@@ -91,6 +92,7 @@ class Lab:
     profile: EngineProfile
     target: Target
     seed: int
+    nonce: str = ""
     endpoint: str = "chat"
     mark_prefix: bool = False
     requests: int | None = None
@@ -116,6 +118,12 @@ class Lab:
         key, headers = self.profile.asking(self.engine.api_key)
         door = MetricsDoor(self.engine.base_url, self.server.engine, key, self.metrics_urls, headers)
         return ServerView(door, self._overheads)
+
+    @property
+    def prompt_seed(self) -> int:
+        """Decides the words of prompts. A server that lives longer than a run may have those of the last one in a cache
+        that it does not report, so they are new even where the seed is not."""
+        return seed_of(self.seed, self.nonce)
 
     def measure(self, workload: Workload) -> WorkloadRun:
         """What the workload measures on this engine; measured at the first call, remembered after.
@@ -143,7 +151,7 @@ class Lab:
         """
         done = self.measure(workload)
         assert done.workload.endpoint is not None
-        writer = PromptWriter(self.calibration(done.workload.endpoint), self.seed)
+        writer = PromptWriter(self.calibration(done.workload.endpoint), self.prompt_seed)
         first = 1 + max(one.planned.block for one in done.measured)
         rng = np.random.default_rng([self.seed, first, *workload.name.encode()])
         before, disturbance = self.server_view.read(), self._watched()
@@ -190,7 +198,7 @@ class Lab:
 
     def _run(self, workload: Workload) -> WorkloadRun:
         assert workload.endpoint is not None
-        writer = PromptWriter(self.calibration(workload.endpoint), self.seed)
+        writer = PromptWriter(self.calibration(workload.endpoint), self.prompt_seed)
         rng = np.random.default_rng([self.seed, *workload.name.encode()])
         _, warmups = self._send(workload, plan_warmups(workload), writer, report=False)
         plan = plan_blocks(workload, rng)
@@ -262,7 +270,7 @@ class Lab:
     ) -> list[Request]:
         """Requests outside any workload, each with a prompt of that many tokens that no other name and number has."""
         workload = Workload(name, "", (input_tokens,), (output_tokens,), count, 0, "unique", 0, endpoint)
-        writer = PromptWriter(self.calibration(endpoint), self.seed)
+        writer = PromptWriter(self.calibration(endpoint), self.prompt_seed)
         plan = plan_blocks(workload, np.random.default_rng(self.seed), first)
         return [self._planned_request(planned, workload, writer) for planned in plan]
 
@@ -273,7 +281,8 @@ class Lab:
         for workload, planned in plan:
             resolved = self._resolved(workload)
             assert resolved.endpoint is not None
-            writer = writers.setdefault(resolved.endpoint, PromptWriter(self.calibration(resolved.endpoint), self.seed))
+            known = self.calibration(resolved.endpoint)
+            writer = writers.setdefault(resolved.endpoint, PromptWriter(known, self.prompt_seed))
             requests.append(self._planned_request(planned, resolved, writer))
         return requests
 

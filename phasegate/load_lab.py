@@ -31,7 +31,7 @@ from phasegate.load.watcher import LoadWatcher, Say
 from phasegate.load.workers.driver import Driver, OneProcess, calibrate_driver, notes_of, worker_remark
 from phasegate.load.workers.job import Job
 from phasegate.load_plan import LevelPlan
-from phasegate.load_run import Collision, LevelRun, Pieces, Round
+from phasegate.load_run import Collision, LevelRun, Pieces, Round, wrong_prompts
 from phasegate.metric import Undefined, time_to_first_token
 from phasegate.stats.counters import counted_together
 from phasegate.units import format_seconds
@@ -133,11 +133,12 @@ class LoadLab:
         users = asked.users if not asked.is_open else 2 ** math.ceil(math.log2(max(result.peak_in_flight, 1)))
         if not result.partial:
             self.calibrate([users])
+        lines = tuple(decode(one, self.lab.target.api_key) for one in result.recordings)
         return LevelRun(
             level=level,
-            rounds=(Round(tuple(decode(one, self.lab.target.api_key) for one in result.recordings)),),
+            rounds=(Round(lines),),
             partial=result.partial,
-            missed=load_problem(result, asked),
+            missed=load_problem(result, asked) or wrong_prompts(lines),
             notes=notes_of(self.driver, result),
             sent_by=worker_remark(result),
             client=ClientError(self.lab.calibrations.at(users, setup=self.driver.setup), watched(result.health)),
@@ -224,7 +225,11 @@ class LoadLab:
                 f"{long_prompt.name}: a prompt of {long_prompt.input_tokens[0]} tokens failed: {said}"
             )
         came = run_collision(self.lab.target, self.requests(streams, streams.requests), intruder)
-        return Collision(decode(came.intruder), tuple(decode(one) for one in came.streams), ttft)
+        seen = Collision(decode(came.intruder), tuple(decode(one) for one in came.streams), ttft)
+        wrong = wrong_prompts((line, seen.intruder)) or wrong_prompts(seen.streams)
+        if wrong is not None:
+            raise MeasurementError(f"{long_prompt.name} among {streams.name}: {wrong}")
+        return seen
 
     def find_limit(
         self, workload: Asked, objectives: Sequence[Objective], *, requests: int, at_most: int

@@ -22,7 +22,9 @@ from phasegate.client_error import ClientError
 from phasegate.metric import Undefined, inter_chunk_latencies, metric_named
 from phasegate.stats.counters import ServerCounts
 from phasegate.stats.percentile import PercentileInterval, percentile_interval
+from phasegate.stats.summary import MAX_ERROR_RATE
 from phasegate.timeline import Timeline
+from phasegate.wire.answer_words import other_prompt_words, share_of_other_prompts
 from phasegate.wire.count_words import is_disproved, mostly_disproved
 
 PROMPT_MS = "prompt_ms"
@@ -136,7 +138,7 @@ class LevelRun:
         rounds: in the order of measuring.
         by_rate: whether the level is a rate of arrivals (open loop).
         partial: True when it was stopped before its plan was done.
-        missed: why the load that was asked for was not reached, or None.
+        missed: why the load is not the one that was asked for, which was not reached or had other prompts, or None.
         notes: remarks of the client about itself.
         client: what is known of the client's own error at this level; None where nothing is.
         workloads: request id -> workload, of a mix; empty where all requests are of one.
@@ -251,6 +253,11 @@ class LevelRun:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def wrong_prompts(lines: Sequence[Timeline]) -> str | None:
+    """Which prompts of a load the server counted otherwise than they were written; None while they are few."""
+    return other_prompt_words(lines) if share_of_other_prompts(lines) > MAX_ERROR_RATE else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -46,7 +47,7 @@ class Opening:
         mark_prefix: whether requests mark the beginnings that their workload shares, for caching.
         requests: overrides the repetitions of every workload; None leaves them.
         hardware: what the user says the server runs on, or None.
-        seed: of prompts and order.
+        seed: of orders and arrivals; the words of prompts are new each time a lab is opened.
         timeout, idle_timeout: seconds.
         own_engine: makes an engine of the user's own for the name in ``engine``, or gives None where it is not theirs.
         purse: the cap on tokens of the whole run, or None.
@@ -156,6 +157,7 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
                 azure=engine.azure if isinstance(engine, AttachedEngine) else None,
             ),
             seed=opening.seed,
+            nonce=secrets.token_hex(8),
             endpoint=opening.endpoint,
             mark_prefix=opening.mark_prefix,
             requests=opening.requests,

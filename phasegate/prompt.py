@@ -122,8 +122,8 @@ def _check_growth(base: int, added: int, words: int) -> None:
     """Refuse counts that a single comparison shows to be of no use, before words are tried one by one."""
     if added < LEAST_GROWTH * words:
         raise UncountableError(
-            f"{words} more words changed the server's count of a prompt from {base} to {base + added} tokens: "
-            f"{UNBELIEVED}"
+            f"{words} more words changed the server's count of a prompt from {base} to {base + added} tokens: it cuts "
+            f"prompts to so few (by a context window?), or {UNBELIEVED}"
         )
     each, rest = divmod(added, words)
     if each > 1 and rest == 0:
@@ -173,7 +173,7 @@ class PromptWriter:
 
     Attributes:
         calibration: what a word costs.
-        seed: decides the words; two runs on a warm server need different seeds.
+        seed: decides the words; two runs on a warm server need different ones (`lab.Lab.prompt_seed`).
         salt: keeps the prompts of sessions of one run apart; "" for none.
     """
 
@@ -221,7 +221,7 @@ class PromptWriter:
     def _row(self, key: str, length: int) -> list[str]:
         """``length`` words for a key, whose first two words no other key of this writer has."""
         for attempt in range(1000):
-            rng = np.random.default_rng(_seed_of(self.seed, self.salt, key, attempt))
+            rng = np.random.default_rng(seed_of(self.seed, self.salt, key, attempt))
             first = self.calibration.first_words[int(rng.integers(len(self.calibration.first_words)))]
             rest = rng.integers(len(self.calibration.words), size=max(0, length - 1))
             row = [first, *(self.calibration.words[int(i)] for i in rest)][:length]
@@ -238,7 +238,7 @@ def _in_two(beginning: Sequence[str], rest: Sequence[str]) -> tuple[str, str]:
     return " ".join(beginning), " ".join(["", *rest])
 
 
-def _seed_of(seed: int, salt: str, key: str, attempt: int) -> int:
-    """A seed that depends on every part of the key and on nothing else, such as the order of calls."""
-    digest = hashlib.sha256(f"{seed}|{salt}|{key}|{attempt}".encode()).digest()
+def seed_of(*parts: int | str) -> int:
+    """A seed that depends on every part and on nothing else, such as the order of calls."""
+    digest = hashlib.sha256("|".join(map(str, parts)).encode()).digest()
     return int.from_bytes(digest[:8], "big")

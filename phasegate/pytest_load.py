@@ -25,7 +25,7 @@ from phasegate.load.workers.choice import OPTION, WorkersAsked, workers_asked
 from phasegate.load.workers.driver import driver_for
 from phasegate.load_lab import Asked, LoadLab
 from phasegate.load_plan import plan_levels, requests_wanted
-from phasegate.load_run import LevelRun, token_rates
+from phasegate.load_run import LevelRun, token_rates, wrong_prompts
 from phasegate.prompt import CalibrationError
 from phasegate.pytest_home import suite_home
 from phasegate.stats import laws
@@ -300,6 +300,9 @@ class PytestLoad:
         if not any(line.status == "ok" for line in run.timelines):
             kinds = ", ".join(f"{count} x {kind}" for kind, count in run.failures().most_common())
             raise self.state.invalid_run(f"{run.name}: every request failed ({kinds})")
+        wrong = wrong_prompts(run.timelines)
+        if wrong is not None:
+            raise self.state.invalid_run(f"{run.name}: {wrong}")
         return run
 
     @contextmanager

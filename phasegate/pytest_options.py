@@ -71,7 +71,11 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
         "measure every cell of every workload this many times instead of what its file says",
         {"metavar": "N", "type": int},
     ),
-    (("--perf-seed",), "seed of prompts and order; default: a new one each run", {"metavar": "N", "type": int}),
+    (
+        ("--perf-seed",),
+        "seed of the order; prompts are new in every run all the same",
+        {"metavar": "N", "type": int},
+    ),
     (("--perf-timeout",), "longest time for one request, such as 120s", {"metavar": "TIME", "default": "120s"}),
     (("--perf-idle-timeout",), "longest silence within a request", {"metavar": "TIME", "default": "60s"}),
     (("--perf-policy",), "policy file; default: fixtures/policy.yaml where it exists", {"metavar": "FILE"}),

@@ -140,6 +140,6 @@ def _requests(load: LoadLab, workload: Asked, shape: Shape, attempt: int) -> lis
     endpoint = (None if isinstance(workload, Mix) else workload.endpoint) or lab.endpoint
     trace = replace(shape.trace, requests=shape.trace.requests[: shape.count])
     return trace_requests(
-        trace, lab.calibration(endpoint), lab.seed + attempt, lab.request,
+        trace, lab.calibration(endpoint), lab.prompt_seed + attempt, lab.request,
         endpoint=endpoint, length_is_forced=lab.profile.forces_length(endpoint),
     )  # fmt: skip

@@ -74,7 +74,6 @@ def opening_from(config: pytest.Config) -> Opening:
         purse=purse_of(config),
         requests=requests,
         hardware=take("--perf-hardware"),
-        # A new seed each run: prompts of an earlier run may still be in the server's cache.
         seed=secrets.randbits(32) if seed is None else seed,
         timeout=parse_duration(take("--perf-timeout"), source="--perf-timeout"),
         idle_timeout=parse_duration(take("--perf-idle-timeout"), source="--perf-idle-timeout"),

@@ -20,7 +20,9 @@ from phasegate.stats.counters import ServerCounts
 from phasegate.stats.first_event import FirstEvent, first_event_of
 from phasegate.stats.summary import MAX_ERROR_RATE
 from phasegate.timeline import Timeline
+from phasegate.wire.answer_words import other_prompt_words, share_of_other_prompts
 from phasegate.wire.count_words import disproof_words, mostly_disproved
+from phasegate.wire.openai_stream import UNFIT, UNFIT_COLD
 from phasegate.workload import Cell, Planned, Workload
 
 
@@ -116,7 +118,7 @@ class WorkloadRun:
         reasons: Counter[str] = Counter()
         for line in self.timelines():
             if line.status == "ok" and not line.sample_valid:
-                reasons.update(line.flags or ("unfit",))
+                reasons.update((UNFIT | UNFIT_COLD).intersection(line.flags) or ("unfit",))
         return reasons
 
     @property
@@ -134,6 +136,8 @@ class WorkloadRun:
             said = f"; the first said: {first.error_message}" if first.error_message else ""
             return f"{self.workload.name}: {self._share(self.failures().total())} requests failed ({kinds}){said}"
         unfit = sum(1 for line in self.timelines() if line.status == "ok" and not line.sample_valid)
+        if any(share_of_other_prompts(self.timelines(cell)) > 0.5 for cell in self.workload.cells):
+            return f"{self.workload.name}: {other_prompt_words(self.timelines())}"
         if unfit > len(self.measured) / 2:
             kinds = ", ".join(f"{count} x {kind}" for kind, count in self.unfit().most_common())
             return f"{self.workload.name}: {self._share(unfit)} answers are unfit for a latency sample ({kinds})"

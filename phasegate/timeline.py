@@ -42,6 +42,8 @@ class Channel(str, enum.Enum):
     CONTENT = "content"
     REASONING = "reasoning"
     TOOL = "tool"
+    UNNAMED = "unnamed"
+    """Text in a field that is not understood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,8 @@ class Timeline:
         model: the model name the server answered with.
         sample_valid: whether the request may enter a latency sample.
         expected: what the sender knew.
+        unnamed_fields: fields that are not understood and held text, such as ``delta.scratch``; see the flag
+            ``unnamed_text``.
         count_problem: what the server said in place of an output token count, where that is none, free of secrets;
             None where it said nothing.
     """
@@ -193,6 +197,7 @@ class Timeline:
     sample_valid: bool
     expected: Expected
     count_problem: str | None = None
+    unnamed_fields: tuple[str, ...] = ()
 
     def text_of(self, channel: Channel, choice: int | None = None) -> str:
         """Everything one channel carried, joined; of one choice, or of all when ``choice`` is None."""
@@ -211,6 +216,11 @@ class Timeline:
     def reasoning_text(self) -> str:
         """What the model thought aloud."""
         return self.text_of(Channel.REASONING)
+
+    @property
+    def unnamed_text(self) -> str:
+        """What came in fields that are not understood."""
+        return self.text_of(Channel.UNNAMED)
 
     @property
     def tool_text(self) -> str:

@@ -112,7 +112,9 @@ def _unfit(pair: _Pair) -> Problem | None:
                 f"{pair.question.workload}: {unfit} of {sent} answers of the {word} are unfit for a latency "
                 f"sample{said}, allowed {format_percent(pair.policy.max_unfit_rate)}"
             )
-            return Problem(verdict, reason, _UNFIT_ADVICE.get(flags[0] if flags else "", "measure again"))
+            return Problem(
+                verdict, reason, next((_UNFIT_ADVICE[flag] for flag in flags if flag in _UNFIT_ADVICE), "measure again")
+            )
     return None
 
 
@@ -125,6 +127,7 @@ def _without_values(pair: _Pair) -> Problem | None:
 
 
 _UNFIT_ADVICE = {
+    "prompt_length_mismatch": "the server read other prompts than were sent: does a context window cut them?",
     "cached_prompt": "the prompts came from a prefix cache: send prompts the server has not seen, or flush its cache",
 }
 

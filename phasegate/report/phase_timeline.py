@@ -5,6 +5,7 @@ from __future__ import annotations
 from phasegate.metric import Undefined, request_latency, streamed_tokens, time_per_output_token, time_to_first_token
 from phasegate.timeline import Timeline
 from phasegate.units import format_seconds
+from phasegate.wire.answer_words import OTHER_LENGTH, lengths_words
 
 BAR = "█"
 REST = "·"
@@ -66,4 +67,10 @@ def _failure(timeline: Timeline) -> list[str]:
 def _remarks(timeline: Timeline) -> list[str]:
     from phasegate.wire.openai_stream import FLAGS
 
-    return [f"  note: {flag}: {FLAGS.get(flag, '')}" for flag in timeline.flags]
+    return [f"  note: {flag}: {FLAGS.get(flag, '')}{_particulars(timeline, flag)}" for flag in timeline.flags]
+
+
+def _particulars(timeline: Timeline, flag: str) -> str:
+    if flag == OTHER_LENGTH:
+        return f" ({lengths_words(timeline)})"
+    return f" ({', '.join(timeline.unnamed_fields)})" if flag == "unnamed_text" else ""

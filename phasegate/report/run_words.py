@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from phasegate.report.lab_tables import Row, attribution, cache_lines
 from phasegate.run import WorkloadRun
+from phasegate.wire.answer_words import other_prompt_words, unknown_field_words
 from phasegate.wire.count_words import disproof_words, doubts
 
 
@@ -45,7 +46,7 @@ def remarks(run: WorkloadRun) -> list[str]:
     lines = [f"PARTIAL: stopped after {len(run.measured)} requests"] if run.partial else []
     lines += [f"failed: {count} x {kind}" for kind, count in run.failures().items()]
     lines += [f"unfit for a sample: {count} x {reason}" for reason, count in run.unfit().items()]
-    denied = disproof_words(run.timelines())
-    lines += [denied] if denied is not None else []
+    said = (disproof_words, other_prompt_words, unknown_field_words)
+    lines += [words for say in said if (words := say(run.timelines())) is not None]
     busy = [f"{run.disturbed} meanwhile: measure on a quieter machine"] if run.disturbed is not None else []
     return lines + [f"note: {note}" for note in (*doubts(run.timelines()), *run.left_out(), *busy, *run.notes)]

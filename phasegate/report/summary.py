@@ -99,7 +99,7 @@ def heading(lab: Lab) -> Iterator[str]:
     yield from (f"warning  {warning}" for warning in lab.warnings)
     yield f"profile  {profile_words(lab.profile, lab.server, lab.endpoint, mark_prefix=lab.mark_prefix)}"
     yield f"client   {lab.client.describe()}"
-    yield f"prompts  {lab.prompt_line()}; seed {lab.seed}"
+    yield f"prompts  {lab.prompt_line()}; words new in this run; order by seed {lab.seed}"
     if lab.engine.log_path is not None:
         yield f"log      {lab.engine.log_path}"
     yield "tables   medians with 95 % intervals"

@@ -79,5 +79,6 @@ def _by_text(line: Timeline) -> float | None:
     streamed = streamed_tokens(line)
     if streamed is None:
         return None
-    whole = len(line.tokens[-1].text) if "cumulative_text" in line.flags else sum(len(one.text) for one in line.tokens)
-    return streamed * len(line.tokens[0].text) / whole
+    first, last = line.tokens[0].text, line.tokens[-1].text
+    grown = "cumulative_text" in line.flags and last.startswith(first)
+    return streamed * len(first) / (len(last) if grown else sum(len(one.text) for one in line.tokens))

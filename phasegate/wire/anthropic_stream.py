@@ -9,16 +9,19 @@ Source: https://platform.claude.com/docs/en/build-with-claude/streaming and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from phasegate.timeline import Channel, Recording, Timeline
-from phasegate.wire.chunks import StreamedAnswer, read_stream
+from phasegate.wire.chunks import read_stream
 from phasegate.wire.foreign import MESSAGES
 from phasegate.wire.messages import of_payload
 from phasegate.wire.numbers import count, writable
 from phasegate.wire.openai_stream import timeline_of
 from phasegate.wire.sse import Event
+from phasegate.wire.streamed import StreamedAnswer
+from phasegate.wire.texts import arguments_in, is_sealed, text_in
+from phasegate.wire.unnamed import texts_in
 
 OWN = frozenset({MESSAGES})
 
@@ -33,12 +36,15 @@ DELTAS: Mapping[str, tuple[Channel, str]] = {
     "thinking_delta": (Channel.REASONING, "thinking"),
     "input_json_delta": (Channel.TOOL, "partial_json"),
 }
-"""Type of a delta -> its channel, and the key of its text. Signatures, citations and what is yet to come hold none."""
+"""Type of a delta -> its channel, and the key of its text."""
+
+SILENT_DELTAS = frozenset({"signature_delta", "citations_delta"})
+"""Types of deltas without a word of the model's."""
 
 
 def decode(recording: Recording) -> Timeline:
     """What the recorded request was, in token events, counts and moments."""
-    return timeline_of(recording, read_stream(recording, MessagesAnswer()))
+    return timeline_of(recording, read_stream(recording, MessagesAnswer))
 
 
 class MessagesAnswer(StreamedAnswer):
@@ -46,8 +52,8 @@ class MessagesAnswer(StreamedAnswer):
 
     __slots__ = ("_cached", "_created", "_silent_thinking", "_uncached")
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, ignored: Collection[str] = ()) -> None:
+        super().__init__(ignored)
         self._uncached: int | None = None
         self._cached: int | None = None
         self._created: int | None = None
@@ -64,6 +70,16 @@ class MessagesAnswer(StreamedAnswer):
             self.fail(of_payload(payload))
         elif self.foreign is None:
             self.note_foreign(payload, OWN)
+            if self.foreign is None:
+                self._take_unknown(event.at, payload)
+
+    def _take_unknown(self, at: float, payload: Mapping[str, Any]) -> None:
+        """An event of a kind that is not known: a delta in it is output all the same, other text is remarked."""
+        if isinstance(payload.get("delta"), dict):
+            self._output_unnamed(at, payload["delta"])
+        else:
+            for one in texts_in(payload):
+                self.unnamed.outside(one)
 
     def _start(self, _at: float, payload: Mapping[str, Any]) -> None:
         """``message_start``: the model, and what is known of the prompt. Its output count is a mere beginning."""
@@ -84,15 +100,25 @@ class MessagesAnswer(StreamedAnswer):
         elif kind == "thinking":
             self._output(at, Channel.REASONING, block.get("thinking"))
         elif kind in TOOL_BLOCKS:
-            self._output(at, Channel.TOOL, block.get("name"))
+            written = arguments_in(block.get("input"))
+            self._note_call(payload, written)
+            self._output(at, Channel.TOOL, text_in(block.get("name")) + written)
+        elif isinstance(kind, str) and not is_sealed(block):
+            self._output_unnamed(at, block, "content_block.")
 
     def _go_on(self, at: float, payload: Mapping[str, Any]) -> None:
         """``content_block_delta``."""
         delta = _mapping(payload.get("delta"))
         kind = delta.get("type")
-        known = DELTAS.get(kind) if isinstance(kind, str) else None
-        if known is not None:
-            self._output(at, known[0], delta.get(known[1]))
+        channel, key = DELTAS.get(kind, (None, "")) if isinstance(kind, str) else (None, "")
+        read = arguments_in if channel is Channel.TOOL else text_in
+        text = read(delta.get(key))
+        if channel is Channel.TOOL:
+            self._note_call(payload, text)
+        if channel is not None and text:
+            self._output(at, channel, text)
+        elif not (isinstance(kind, str) and kind in SILENT_DELTAS):
+            self._output_unnamed(at, delta)
 
     def _close(self, _at: float, _payload: Mapping[str, Any]) -> None:
         """``content_block_stop``: a thinking block that ends without a word was thought unseen."""
@@ -131,15 +157,24 @@ class MessagesAnswer(StreamedAnswer):
         prompt = self._uncached + (self._cached or 0) + (self._created or 0)
         self.ledger.take({"prompt_tokens": prompt, "cached_tokens": self._cached}, on_choice=False, called=COUNTED)
 
+    def _note_call(self, payload: Mapping[str, Any], written: str) -> None:
+        """Remember a piece of a call's arguments by its block."""
+        if written:
+            self.calls.setdefault((0, str(payload.get("index"))), []).append(written)
+
     def _output(self, at: float, channel: Channel, text: object) -> None:
         if not isinstance(text, str) or not text:
             return
         if channel is Channel.REASONING:
             self._silent_thinking = False
         self.endpoint = "messages"
-        self.state(0).output_at(at)
-        self.unlisted += 1
-        self.add(at, 0, [(channel, text)], None)
+        self.put(at, 0, [(channel, text)], (), last=False)
+
+    def _output_unnamed(self, at: float, fields: Mapping[str, Any], place: str = "delta.") -> None:
+        """Text of a delta or a block in fields that are not understood."""
+        found = list(texts_in(fields, ("type",), place))
+        if found and self.put(at, 0, [], found, last=False):
+            self.endpoint = "messages"
 
 
 _TAKE: Mapping[str, Callable[[MessagesAnswer, float, Mapping[str, Any]], None]] = {

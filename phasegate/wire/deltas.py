@@ -2,41 +2,107 @@
 
 A piece of output is text that a reader would be shown, text of the model's reasoning, or a tool call's name
 or arguments. A role, an empty or null text, a type without text, encrypted reasoning, filter results: none
-of these is a token. Where servers say the same thing under two names, only the first of them counts.
+of these is a token. Where servers say the same thing under two names, only the first of them counts. What stands in
+fields that are not understood is handed on with their names (`unnamed`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from phasegate.timeline import Channel
+from phasegate.wire.texts import call_in, content_in, text_in
+from phasegate.wire.unnamed import Found, texts_in
 
-REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
+REASONING_FIELDS = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_text",
+    "reasoning_details",
+    "thinking",
+    "thinking_content",
+    "thinking_blocks",
+    "thought",
+    "thoughts",
+)
 """Names for reasoning text, by preference: a server that sends two of them sends one text twice."""
 
+_CALLS = ("tool_calls", "function_call")
 
-def pieces(choice: Mapping[str, Any]) -> list[tuple[Channel, str]]:
-    """The output in one choice of one chunk: at most one text a channel, reasoning first, none empty.
+_OF_A_DELTA = frozenset({*REASONING_FIELDS, *_CALLS, "content", "refusal", "audio"})
+"""Fields of a delta that are read for their text."""
+
+_OF_A_CHOICE = frozenset({*REASONING_FIELDS, "delta", "message", "text", "usage"})
+"""Fields of a choice that are."""
+
+_PLAIN_CHOICE = frozenset({"index", "delta", "logprobs", "finish_reason", "stop_reason"})
+"""Fields of an ordinary choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What one choice of one chunk holds.
+
+    Attributes:
+        pieces: at most one text a channel, reasoning first, none empty.
+        calls: which call, and what came of its arguments.
+        unnamed: texts in fields that are not understood.
+    """
+
+    pieces: list[tuple[Channel, str]]
+    calls: list[tuple[str, str]]
+    unnamed: list[Found]
+
+
+def output_of(choice: Mapping[str, Any]) -> Output:
+    """The output in one choice of one chunk.
 
     Understands the chat dialect (``delta``; a whole ``message`` where there is no delta) and the
     completions dialect (``text``).
     """
     delta = choice.get("delta")
-    if not isinstance(delta, dict):
-        delta = choice.get("message")
-    if not isinstance(delta, dict):
-        text = choice.get("text")
-        return [(Channel.CONTENT, text)] if isinstance(text, str) and text else []
-    content = delta.get("content")
-    if isinstance(content, str) and content and len(delta) == 1:
-        return [(Channel.CONTENT, content)]
-    found = (
-        (Channel.REASONING, _reasoning(delta)),
-        (Channel.CONTENT, _shown(content) + _text(delta.get("refusal"))),
-        (Channel.TOOL, "".join(_calls(delta))),
-    )
-    return [(channel, text) for channel, text in found if text]
+    if isinstance(delta, dict) and len(delta) == 1 and choice.keys() <= _PLAIN_CHOICE:
+        content = delta.get("content")
+        if isinstance(content, str) and content:
+            return Output([(Channel.CONTENT, content)], [], [])
+    place = "delta" if isinstance(delta, dict) or "message" not in choice else "message"
+    given = choice[place] if isinstance(choice.get(place), dict) else {}
+    calls = list(_calls(given))
+    texts: dict[Channel, str] = {Channel.REASONING: _reasoning(given), Channel.CONTENT: "", Channel.TOOL: ""}
+    for channel, text in content_in(given.get("content")):
+        if channel is not Channel.REASONING or not _reasoning(given):
+            texts[channel] += text
+    texts[Channel.CONTENT] += text_in(given.get("refusal")) + text_in(_of(given.get("audio"), "transcript"))
+    texts[Channel.TOOL] += "".join(name + written for _, name, written in calls)
+    # Beside a delta without them, or where there is none.
+    texts[Channel.REASONING] = texts[Channel.REASONING] or _reasoning(choice)
+    texts[Channel.CONTENT] = texts[Channel.CONTENT] or text_in(choice.get("text"))
+    pieces = [(channel, text) for channel, text in texts.items() if text]
+    arguments = [(key, written) for key, _, written in calls if written]
+    return Output(pieces, arguments, list(_unnamed(choice, place, given)))
+
+
+def _unnamed(choice: Mapping[str, Any], place: str, given: Mapping[str, Any]) -> Iterator[Found]:
+    """Texts in fields of the choice and its delta that are not understood, or hold text where none was looked for."""
+    yield from texts_in(given, _understood(given, _OF_A_DELTA), f"{place}.")
+    whole = choice.get(place)
+    if isinstance(whole, str) and whole:
+        yield Found(place, whole)
+    yield from texts_in(choice, _understood(choice, _OF_A_CHOICE))
+    message = choice.get("message")
+    if place == "delta" and isinstance(message, dict):
+        yield from texts_in(message, (), "message.")
+
+
+def _understood(fields: Mapping[str, Any], known: frozenset[str]) -> set[str]:
+    """The known fields, but for those whose value has a shape in which no text was found."""
+    return {
+        name
+        for name in known & fields.keys()
+        if name in _CALLS or not isinstance(fields[name], (dict, list)) or text_in(fields[name])
+    } | (known & {"delta", "message", "audio", "usage"})
 
 
 def strange_fields(choice: Mapping[str, Any]) -> Iterator[str]:
@@ -50,11 +116,11 @@ def strange_fields(choice: Mapping[str, Any]) -> Iterator[str]:
     elif found:
         yield f"delta ({_kind(found)})"
     else:
-        fields = ((name, value) for name, value in choice.items() if name not in _OF_A_CHOICE)
+        fields = ((name, value) for name, value in choice.items() if name not in _SAYING)
         yield from (_named(name, name, value) for name, value in fields if _is_strange(name, value))
 
 
-_OF_A_CHOICE = frozenset({"delta", "message", "index", "finish_reason", "stop_reason", "logprobs", "usage"})
+_SAYING = frozenset({"delta", "message", "index", "finish_reason", "stop_reason", "logprobs", "usage"})
 """Fields of a choice that say something about the answer and are none of it."""
 
 _WITHOUT_TEXT = frozenset({*REASONING_FIELDS, "role", "refusal", "tool_calls", "function_call", "name", "id", "index"})
@@ -74,49 +140,26 @@ def _kind(value: object) -> str:
     return kinds.get(type(value), "a number")
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+def _of(value: object, key: str) -> object:
+    return value.get(key) if isinstance(value, dict) else None
 
 
-def _reasoning(delta: Mapping[str, Any]) -> str:
-    for field in REASONING_FIELDS:
-        value = delta.get(field)
-        text = value if isinstance(value, str) else "".join(_readable(value))
-        if text:
-            return text
-    return "".join(_parts(delta.get("content"), "thinking"))
+def _reasoning(fields: Mapping[str, Any]) -> str:
+    return next((text for name in REASONING_FIELDS if (text := text_in(fields.get(name)))), "")
 
 
-def _readable(details: object) -> Iterator[str]:
-    """Text and summaries of typed reasoning; encrypted entries have neither."""
-    for entry in details if isinstance(details, list) else ():
-        if isinstance(entry, dict):
-            yield _text(entry.get("text")) or _text(entry.get("summary"))
+def _calls(delta: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Key, name and arguments of each tool call, of today's shape and of the older single function call."""
+    for place, call in enumerate(_listed(delta.get("tool_calls"))):
+        key = call.get("index", place) if isinstance(call, dict) else place
+        yield (str(key), *call_in(call))
+    older = delta.get("function_call")
+    if older:
+        yield ("function_call", *(("", older) if isinstance(older, str) else call_in(older)))
 
 
-def _shown(content: object) -> str:
-    """Content given as text, or as a list of typed parts."""
-    return content if isinstance(content, str) else "".join(_parts(content, "text"))
-
-
-def _parts(content: object, kind: str) -> Iterator[str]:
-    for part in content if isinstance(content, list) else ():
-        if isinstance(part, dict) and part.get("type") == kind:
-            value = part.get(kind)
-            yield value if isinstance(value, str) else "".join(_readable(value))
-
-
-def _calls(delta: Mapping[str, Any]) -> Iterator[str]:
-    """Names and arguments of tool calls, of today's shape and of the older single function call."""
-    calls = delta.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
-        if isinstance(call, dict):
-            yield from _call(call.get("function"))
-            yield from _call(call.get("custom"))
-    yield from _call(delta.get("function_call"))
-
-
-def _call(call: object) -> Iterator[str]:
-    if isinstance(call, dict):
-        yield _text(call.get("name"))
-        yield _text(call.get("arguments")) or _text(call.get("input"))
+def _listed(calls: object) -> list[Any]:
+    """Calls as a list: they may come as one object, or as an object of them."""
+    if isinstance(calls, dict):
+        return [calls] if {"function", "custom", "name", "arguments"} & calls.keys() else list(calls.values())
+    return calls if isinstance(calls, list) else []

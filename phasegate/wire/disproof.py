@@ -7,10 +7,9 @@ What only looks odd is left to `flags`. No real engine whose stream is on record
 
 from __future__ import annotations
 
-import itertools
-
 from phasegate.timeline import Channel, Expected
-from phasegate.wire.chunks import StreamedAnswer
+from phasegate.wire.repeats import texts_grow
+from phasegate.wire.streamed import StreamedAnswer
 
 LARGEST_STEP = 16
 """Tokens that one decoding step or streaming interval yields at most; a lone event with more was collected."""
@@ -43,16 +42,18 @@ def disproved(answer: StreamedAnswer, expected: Expected, tokens: int | None, *,
         answer: what came.
         expected: what the sender knew.
         tokens: the count; None without one, which nothing disproves.
-        cumulative: every chunk repeats the text so far, so that chunks do not begin where words do.
+        cumulative: chunks repeat text that came before, so that they do not begin where words do.
     """
-    if answer.ledger.contradicts(answer.output_events):
+    ledger = answer.ledger
+    if ledger.contradicts(answer.output_events) or (ledger.shrank and not is_borne_out(answer, expected)):
         return True
     if tokens is None:
         return False
     return (
         _is_beyond_limit(answer, tokens, expected)
         or _is_below_limit(answer, tokens, expected)
-        or _is_beyond_text(answer, tokens)
+        or _is_beyond_events(answer, tokens)
+        or (_is_beyond_text(answer, tokens) and not _are_tokens_held_back(answer, expected))
         or (not cumulative and _is_below_words(answer, tokens, expected))
     )
 
@@ -98,26 +99,16 @@ def is_reasoning_streamed(answer: StreamedAnswer) -> bool:
 
 
 def _lacks_reasoning(answer: StreamedAnswer) -> bool:
-    """Whether reasoning is counted and none came under that name."""
-    return bool(answer.ledger.reasoning) and all(event.channel is not Channel.REASONING for event in answer.tokens)
+    """Whether reasoning is counted and none came under that name, nor under one that nobody knows."""
+    shown = (Channel.REASONING, Channel.UNNAMED)
+    return bool(answer.ledger.reasoning) and all(event.channel not in shown for event in answer.tokens)
 
 
 def _text_of(answer: StreamedAnswer) -> str:
     """The answer of the first choice."""
     first = min(answer.choices, default=0)
     texts = [event.text for event in answer.tokens if event.channel is Channel.CONTENT and event.choice == first]
-    return texts[-1] if is_cumulative(answer) else "".join(texts)
-
-
-def is_cumulative(answer: StreamedAnswer) -> bool:
-    """Whether each of three or more texts begins with the one before it and goes on."""
-    texts = (event.text for event in answer.tokens if event.channel is Channel.CONTENT and event.choice == 0)
-    grown = 0
-    for earlier, later in itertools.pairwise(texts):
-        if len(later) <= len(earlier) or not later.startswith(earlier):
-            return False
-        grown += 1
-    return grown >= 2
+    return texts[-1] if texts and texts_grow(answer, Channel.CONTENT) else "".join(texts)
 
 
 def allowance(limit: int, most: int = 1) -> int:
@@ -154,19 +145,53 @@ def _is_below_limit(answer: StreamedAnswer, tokens: int, expected: Expected) -> 
     return limit is not None and limit - tokens > allowance(limit) and 2 * events > tokens + limit
 
 
+def _is_beyond_events(answer: StreamedAnswer, tokens: int) -> bool:
+    """Whether more token events came than the counted tokens can have been split into."""
+    return tokens > 0 and answer.output_events > LARGEST_SPLIT * tokens
+
+
 def _is_beyond_text(answer: StreamedAnswer, tokens: int) -> bool:
-    """Whether the count and the stream cannot be of one answer: too many events for it, or too little text.
+    """Whether too little text came for the count.
 
     A streamed token holds a byte at least, beside the few that end a turn or open a tool call.
     """
-    if not tokens or not answer.tokens:
-        return False
-    if answer.output_events > LARGEST_SPLIT * tokens:
-        return True
     believed = tokens - hidden_tokens(answer) - LARGEST_STEP
-    if answer.hidden_reasoning or believed <= len(answer.tokens):
+    if not answer.tokens or answer.hidden_reasoning or believed <= len(answer.tokens):
         return False
     return believed > sum(len(event.text.encode()) for event in answer.tokens)
+
+
+def is_borne_out(answer: StreamedAnswer, expected: Expected) -> bool:
+    """Whether the last count agrees with the end of the answer: its limit, or the report that closes it.
+
+    A count that runs along with the text may run ahead of it while a parser holds tokens back, and be set right later.
+    """
+    tokens, _ = answer.output_tokens()
+    return tokens is not None and (ended_at(answer, expected) == tokens or answer.ledger.closed)
+
+
+def jumps(answer: StreamedAnswer, expected: Expected) -> bool:
+    """Whether a running count went back, or ran ahead of the text, and is believed all the same for its end."""
+    tokens, _ = answer.output_tokens()
+    if tokens is None or not is_borne_out(answer, expected):
+        return False
+    return answer.ledger.shrank or (_is_beyond_text(answer, tokens) and _are_tokens_held_back(answer, expected))
+
+
+def _are_tokens_held_back(answer: StreamedAnswer, expected: Expected) -> bool:
+    """Whether a running count shows in which few events the tokens without text are, and the end bears it out.
+
+    A parser swallows marks and calls at a few places; a count that is wrong is wrong in every event. Tokens that were
+    swallowed before the first text or behind the last one took their time outside of the span that TPOT divides.
+    """
+    tokens, _ = answer.output_tokens()
+    steps = [(event.tokens, len(event.text.encode())) for event in answer.tokens]
+    proven = [count for count, _ in steps if count is not None]
+    if tokens is None or not is_borne_out(answer, expected) or len(proven) < len(steps):
+        return False
+    outside = (proven[0] - steps[0][1], tokens - sum(proven))
+    ahead = sum(count > size for count, (_, size) in zip(proven, steps, strict=True))
+    return max(outside) <= LARGEST_STEP and 2 * ahead < len(steps)
 
 
 def _is_below_words(answer: StreamedAnswer, tokens: int, expected: Expected) -> bool:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from phasegate.timeline import Expected
-from phasegate.wire.chunks import StreamedAnswer
 from phasegate.wire.disproof import (
     LARGEST_STEP,
     disproved,
     ended_at,
     hidden_tokens,
-    is_cumulative,
     is_reasoning_hidden,
     is_reasoning_streamed,
+    jumps,
 )
+from phasegate.wire.repeats import is_cumulative
+from phasegate.wire.streamed import StreamedAnswer
 
 FLAGS: dict[str, str] = {
     "buffered": "All tokens came in one network read, so prefill cannot be told from decode.",
     "burst": "Some token events shared a network read, so gaps between chunks are not gaps between tokens.",
     "cached_impossible": "More prompt tokens are said to be cached than the prompt has: that count is not used.",
     "cached_prompt": "The server took prompt tokens from a prefix cache, so its TTFT is not that of a cold prompt.",
-    "cumulative_text": "Every chunk repeats the text so far; moments and counts are right, the joined text is not.",
+    "cumulative_text": "Chunks repeat text that came before; moments and counts are right, the joined text is not.",
     "foreign_chunks": "Chunks of another endpoint came than was asked, or payloads of another API among them.",
     "hidden_reasoning": "The model reasoned unseen: TTFT holds that time, TPOT is of the tokens that were streamed.",
     "limit_mismatch": "By its own word the answer ended at its limit, but another number of tokens is counted.",
@@ -32,8 +33,10 @@ FLAGS: dict[str, str] = {
     "prompt_length_mismatch": "The server counted another prompt length than the workload promises.",
     "reasoning_as_text": "Reasoning is counted apart, but streamed as ordinary text; all of it is timed.",
     "split_tokens": "The server counted fewer tokens than token events came: some tokens are split over chunks.",
+    "unnamed_text": "Text came in a field that is not understood; alone in a chunk it counts as output.",
     "unterminated_event": "The last event came without its blank line and was read all the same.",
     "usage_inconsistent": "The server's token count contradicts its own stream; nothing is computed from it.",
+    "usage_jumps": "A running token count ran ahead of the text or went back; its last value agrees with the end.",
     "usage_missing": "The server proved no token count, so time per output token is undefined.",
     "wrong_content_type": "The stream came under another content type than its own (text/event-stream mostly).",
 }
@@ -89,6 +92,7 @@ def _about_counts(answer: StreamedAnswer, expected: Expected, tokens: int | None
             "hidden_reasoning": is_reasoning_hidden(answer),
             "reasoning_as_text": not denied and not answer.hidden_reasoning and is_reasoning_streamed(answer),
             "usage_inconsistent": denied,
+            "usage_jumps": not denied and jumps(answer, expected),
             "limit_mismatch": tokens is not None and not denied and limit is not None and limit != tokens,
             "cached_impossible": ledger.caches_more_than_prompt,
             "cached_prompt": (ledger.believed_cached or 0) > expected.tolerated_cached_tokens,
@@ -113,6 +117,7 @@ def _about_the_dialect(answer: StreamedAnswer, expected: Expected, content_type:
     return _named(
         {
             "cumulative_text": is_cumulative(answer),
+            "unnamed_text": bool(answer.unnamed.names()),
             "foreign_chunks": other or answer.foreign is not None,
             "wrong_content_type": answer.events > 0
             and content_type is not None

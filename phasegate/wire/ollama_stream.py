@@ -12,19 +12,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from phasegate.timeline import Channel, Ending, Recording, Timeline
-from phasegate.wire.chunks import StreamedAnswer
-from phasegate.wire.deltas import pieces
+from phasegate.timeline import Ending, Recording, Timeline
+from phasegate.wire.deltas import Output, output_of
 from phasegate.wire.foreign import OLLAMA, dialect_of
 from phasegate.wire.messages import of_payload, parse
 from phasegate.wire.numbers import readings, writable
 from phasegate.wire.openai_stream import timeline_of
 from phasegate.wire.sse import Event
+from phasegate.wire.streamed import StreamedAnswer, settled
+from phasegate.wire.unnamed import texts_in
 
 OWN = frozenset({OLLAMA})
 
 TIMES = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
 """The server's own times on the last line, in nanoseconds."""
+
+_OF_A_LINE = ("message", "response", "thinking")
 
 COUNTS = {"completion_tokens": "eval_count", "prompt_tokens": "prompt_eval_count"}
 """Our name of a count -> the last line's."""
@@ -35,12 +38,15 @@ def decode(recording: Recording) -> Timeline:
 
     A token event's moment is that of the read which brought the end of its line.
     """
-    answer = OllamaAnswer()
+    return timeline_of(recording, settled(lambda ignored: _read(recording, OllamaAnswer(ignored))))
+
+
+def _read(recording: Recording, answer: OllamaAnswer) -> OllamaAnswer:
     for line in _lines(recording):
         answer.take(line)
         if answer.done_at is not None:
             break
-    return timeline_of(recording, answer)
+    return answer
 
 
 class OllamaAnswer(StreamedAnswer):
@@ -72,30 +78,18 @@ class OllamaAnswer(StreamedAnswer):
             self._take_line(event.at, payload)
         elif self.foreign is None:
             self.note_foreign(payload, OWN)
+            for one in texts_in(payload) if self.foreign is None else ():
+                self.unnamed.outside(one)
 
     def _take_line(self, at: float, payload: Mapping[str, Any]) -> None:
         if self.model is None and isinstance(payload.get("model"), str):
             self.model = writable(payload["model"])
-        output = self._pieces(payload.get("message"))
-        if output:
+        output, ended = _output(payload), payload.get("done") is True
+        beside = [*output.unnamed, *texts_in(payload, _OF_A_LINE)]
+        if self.put(at, 0, output.pieces, beside, last=ended):
             self.endpoint = "ollama"
-            self.unlisted += 1
-            self.state(0).output_at(at)
-            self.add(at, 0, output, None)
-        if payload.get("done") is True:
+        if ended:
             self._finish(at, payload)
-
-    @staticmethod
-    def _pieces(message: object) -> list[tuple[Channel, str]]:
-        """The message's texts. A tool's arguments come as an object, at once; its name stands for the call."""
-        if not isinstance(message, dict):
-            return []
-        known = {
-            "content": message.get("content"),
-            "reasoning": message.get("thinking"),
-            "tool_calls": message.get("tool_calls"),
-        }
-        return pieces({"delta": known})
 
     def _finish(self, at: float, payload: Mapping[str, Any]) -> None:
         reason = payload.get("done_reason")
@@ -107,6 +101,13 @@ class OllamaAnswer(StreamedAnswer):
         )
         self.timings = readings({name: payload[name] for name in TIMES if name in payload}) or None
         self.done_at = at
+
+
+def _output(payload: Mapping[str, Any]) -> Output:
+    """What a line holds: a piece of the message, or, where a text is completed, of the response."""
+    if "message" in payload:
+        return output_of({"message": payload["message"]})
+    return output_of({"message": {"content": payload.get("response"), "thinking": payload.get("thinking")}})
 
 
 def _lines(recording: Recording) -> Iterator[Event]:

@@ -10,14 +10,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from phasegate.timeline import Recording, Timeline, TokenEvent
-from phasegate.wire.chunks import StreamedAnswer, read_stream
+from phasegate.wire.chunks import read_stream
 from phasegate.wire.flags import FLAGS, flags_of
+from phasegate.wire.messages import clean
 from phasegate.wire.outcome import ERROR_KINDS, outcome_of
+from phasegate.wire.streamed import STRANGE_FIELDS, STRANGE_LENGTH, StreamedAnswer
 
-__all__ = ["ERROR_KINDS", "FLAGS", "UNFIT", "decode"]
+__all__ = ["ERROR_KINDS", "FLAGS", "UNFIT", "UNFIT_COLD", "decode"]
 
 UNFIT = frozenset({"buffered", "prompt_length_mismatch"})
-"""Flags that keep an answer out of every latency sample; ``cached_prompt`` does where a cold prompt was due."""
+"""Flags that keep an answer out of every latency sample."""
+
+UNFIT_COLD = frozenset({"cached_prompt"})
+"""Further ones where a cold prompt was due."""
 
 
 def decode(recording: Recording) -> Timeline:
@@ -37,7 +42,7 @@ def timeline_of(recording: Recording, answer: StreamedAnswer) -> Timeline:
     content_type = recording.header("content-type") if answered else None
     flags = flags_of(answer, expected, outcome.status, content_type)
     output_tokens, source = answer.output_tokens()
-    unfit = UNFIT | {"cached_prompt"} if expected.cold_prompt else UNFIT
+    unfit = UNFIT | UNFIT_COLD if expected.cold_prompt else UNFIT
     return Timeline(
         request_id=recording.request_id,
         status=outcome.status,
@@ -63,12 +68,14 @@ def timeline_of(recording: Recording, answer: StreamedAnswer) -> Timeline:
         model=answer.model,
         sample_valid=outcome.status == "ok" and unfit.isdisjoint(flags),
         expected=expected,
+        unnamed_fields=tuple(clean(name)[:STRANGE_LENGTH] for name in answer.unnamed.names()[:STRANGE_FIELDS]),
         count_problem=answer.ledger.problem if output_tokens is None else None,
     )
 
 
 def _token_events(answer: StreamedAnswer) -> tuple[TokenEvent, ...]:
-    """The token events; of several choices none keeps a count, because servers run one total over all or one each."""
-    if len(answer.choices) > 1 and answer.ledger.reports > 1:
+    """The token events. None keeps a count where a running one went back, nor where there are several choices, because
+    servers run one total over all or one each."""
+    if answer.ledger.shrank or (len(answer.choices) > 1 and answer.ledger.reports > 1):
         return tuple(replace(event, tokens=None) for event in answer.tokens)
     return tuple(answer.tokens)

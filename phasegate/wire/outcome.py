@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from phasegate.timeline import Ending, Recording
-from phasegate.wire.chunks import StreamedAnswer
 from phasegate.wire.foreign import dialect_of
 from phasegate.wire.messages import WORDLESS, clean, of_body, of_payload, parse
+from phasegate.wire.streamed import StreamedAnswer
 
 ERROR_KINDS: dict[str, str] = {
     "http_<status>": "The server answered with that HTTP status instead of 200.",

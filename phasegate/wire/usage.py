@@ -26,6 +26,7 @@ class Ledger:
         shrank: a report took back tokens that an earlier one had counted.
         reports: number of reports with a completion count.
         on_choice: the last of them rode on a chunk that carried choices.
+        closed: the last of them came by itself and repeated the one before it, which had ridden on choices.
         listed: tokens that logprobs named.
         problem: what the last report said in place of a completion count, free of secrets; None where it said one.
     """
@@ -33,6 +34,7 @@ class Ledger:
     __slots__ = (
         "_known",
         "cached",
+        "closed",
         "completion",
         "listed",
         "on_choice",
@@ -55,6 +57,7 @@ class Ledger:
         self.on_choice = False
         self.listed = 0
         self.problem: str | None = None
+        self.closed = False
         self._known: int | None = 0
 
     def take(self, usage: Mapping[str, Any], on_choice: bool, called: str = "usage.completion_tokens") -> int | None:
@@ -69,6 +72,7 @@ class Ledger:
             self.problem = f"{called} is missing"
         if completion is not None:
             self.shrank = self.shrank or completion < (self.completion or 0)
+            self.closed = not on_choice and self.on_choice and completion == self.completion
             self.completion = completion
             self.reports += 1
             self.on_choice = on_choice
@@ -102,7 +106,7 @@ class Ledger:
         """True when the completion count cannot be the count of all tokens of an answer with so many events."""
         if self.completion is None:
             return False
-        return self.shrank or self.completion < max(self.listed, min(events, 1)) or self._leaves_reasoning_out()
+        return self.completion < max(self.listed, min(events, 1)) or self._leaves_reasoning_out()
 
     def _leaves_reasoning_out(self) -> bool:
         if not self.reasoning or self.completion is None:

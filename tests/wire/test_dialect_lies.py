@@ -163,7 +163,12 @@ MEASURED: dict[str, Lie] = {
         recorded(running(lambda _: 1), [STOP, DONE]), ("split_tokens", "usage_inconsistent"), tpot=False
     ),
     "a running count that shrinks": Lie(
-        recorded(running(lambda place: 21 - place), [STOP, usage_of(TOKENS), DONE]), ("usage_inconsistent",), tpot=False
+        recorded(running(lambda place: 21 - place), [chat({}, "stop"), usage_of(TOKENS), DONE]),
+        ("usage_inconsistent",),
+        tpot=False,
+    ),
+    "a running count that shrinks, and a last one that the limit bears out": Lie(
+        recorded(running(lambda place: 21 - place), [STOP, usage_of(TOKENS), DONE]), ("usage_jumps",)
     ),
     "cumulative text": Lie(recorded(growing(), END), ("cumulative_text",)),
     "every chunk twice": Lie(recorded([piece + piece for piece in PIECES], END), ("burst", "split_tokens")),
@@ -307,7 +312,7 @@ REFUSED: dict[str, tuple[Recording, str, str]] = {
     "[DONE] before the answer": (recorded([DONE + PIECES[0], *PIECES[1:]], END), "truncated", "[DONE] came without"),
     "text under another name": (
         recorded([event({"object": "chat.completion.chunk", "text_delta": word}) for word in WORDS]),
-        "truncated", "after 0 token events",
+        "truncated", "after 20 token events",
     ),
     "half of it Anthropic's": (recorded([*PIECES[:10], *messages(TOKENS)[10:]]), "truncated", "after 10 token events"),
 }  # fmt: skip

@@ -52,9 +52,9 @@ def test_a_line_is_a_token_when_it_holds_text() -> None:
 
 
 def test_a_tool_call_is_output() -> None:
-    """It comes whole; its name is what is shown of it."""
+    """It comes whole, its arguments as an object."""
     call = {"function": {"name": "look", "arguments": {"a": 1}}}
-    assert line_of(said_line(tool_calls=[call]), END).tool_text == "look"
+    assert line_of(said_line(tool_calls=[call]), END).tool_text == 'look{"a": 1}'
 
 
 def test_an_error_line_is_a_failure() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from phasegate.timeline import Channel
-from phasegate.wire.deltas import pieces
+from phasegate.wire.deltas import output_of
 from tests.wire.streams import DONE, STOP, chat, event, line_of, said, usage
 
 CONTENT, REASONING, TOOL = Channel.CONTENT, Channel.REASONING, Channel.TOOL
@@ -36,23 +36,62 @@ CONTENT, REASONING, TOOL = Channel.CONTENT, Channel.REASONING, Channel.TOOL
         ({"tool_calls": [{"function": {"name": "f"}}, {"function": {"name": "g"}}]}, [(TOOL, "fg")]),
         ({"tool_calls": [{"type": "custom", "custom": {"name": "c", "input": "i"}}]}, [(TOOL, "ci")]),
         ({"function_call": {"name": "f", "arguments": "("}}, [(TOOL, "f(")]),
+        ({"function_call": "f"}, [(TOOL, "f")]),
+        ({"reasoning_text": "t"}, [(REASONING, "t")]),
+        ({"thinking": "t"}, [(REASONING, "t")]),
+        ({"thought": "t", "content": None}, [(REASONING, "t")]),
+        ({"thought": True, "content": "a"}, [(CONTENT, "a")]),
+        ({"reasoning": {"text": "t"}}, [(REASONING, "t")]),
+        ({"reasoning_details": {"text": "x"}}, [(REASONING, "x")]),
+        ({"reasoning": {"summary": [{"type": "summary_text", "text": "t"}]}}, [(REASONING, "t")]),
+        ({"thinking_blocks": [{"type": "thinking", "thinking": "t", "signature": "x"}]}, [(REASONING, "t")]),
+        ({"content": {"type": "text", "text": "a"}}, [(CONTENT, "a")]),
+        ({"content": {"parts": [{"text": "a"}, {"text": "b"}]}}, [(CONTENT, "ab")]),
+        ({"content": {"type": "text", "text": {"value": "a", "annotations": []}}}, [(CONTENT, "a")]),
+        ({"content": ["a", "b"]}, [(CONTENT, "ab")]),
+        ({"content": [{"type": "output_text", "text": "a"}]}, [(CONTENT, "a")]),
+        ({"content": [{"text": "t", "thought": True}, {"text": "a"}]}, [(REASONING, "t"), (CONTENT, "a")]),
+        ({"content": [{"type": "tool_use", "name": "f", "input": {"a": 1}}]}, [(TOOL, 'f{"a": 1}')]),
+        ({"content": [{"type": "web_search_tool_result", "content": [{"text": "page"}]}]}, []),
+        ({"content": [{"type": "image_url", "image_url": {"url": "data:x"}}]}, []),
+        ({"refusal": [{"type": "refusal", "refusal": "no"}]}, [(CONTENT, "no")]),
+        ({"audio": {"id": "x", "transcript": "hi", "data": "UklG"}}, [(CONTENT, "hi")]),
+        ({"audio": {"id": "x", "data": "UklG"}}, []),
+        ({"tool_calls": [{"function": {"name": "f", "arguments": {"a": [1]}}}]}, [(TOOL, 'f{"a": [1]}')]),
+        ({"tool_calls": [{"function": {"name": "f", "arguments": {}}}]}, [(TOOL, "f")]),
+        ({"tool_calls": [{"function": {"arguments": ["{", "}"]}}]}, [(TOOL, "{}")]),
+        ({"tool_calls": [{"function": {"arguments": [{"type": "text", "text": "{"}]}}]}, [(TOOL, "{")]),
+        ({"tool_calls": [{"function": {"arguments": [{"a": 1}]}}]}, [(TOOL, '[{"a": 1}]')]),
+        ({"tool_calls": [{"name": "f", "arguments": "{"}]}, [(TOOL, "f{")]),
+        ({"tool_calls": {"0": {"function": {"name": "f"}}}}, [(TOOL, "f")]),
+        ({"tool_calls": {"function": {"name": "f"}}}, [(TOOL, "f")]),
+        ({"tool_calls": [{"function": {"name": "f", "parameters": {"a": 1}}}]}, [(TOOL, 'f{"a": 1}')]),
+        ({"tool_calls": [None, 1, {"function": "f"}, {"function": {"name": 1}}]}, [(TOOL, "f")]),
     ],
 )
 def test_a_delta_holds_this_output(delta: dict[str, Any], output: list[tuple[Channel, str]]) -> None:
     """Text, reasoning and tool calls under every name; nothing that a reader would not be shown."""
-    assert pieces({"index": 0, "delta": delta}) == output
+    assert output_of({"index": 0, "delta": delta}).pieces == output
+
+
+def test_a_choice_may_hold_its_text_beside_an_empty_delta() -> None:
+    """Under the names of the other dialect, or of reasoning."""
+    assert output_of({"delta": {}, "text": "a"}).pieces == [(CONTENT, "a")]
+    assert output_of({"delta": {"content": "a"}, "text": "a"}).pieces == [(CONTENT, "a")]
+    assert output_of({"delta": {}, "reasoning_content": "t"}).pieces == [(REASONING, "t")]
+    assert output_of({"text": {"value": "a"}}).pieces == [(CONTENT, "a")]
 
 
 def test_the_completions_dialect_has_its_text_in_the_choice() -> None:
     """``text`` is content; an empty one is not."""
-    assert pieces({"text": "a"}) == [(CONTENT, "a")]
-    assert pieces({"text": ""}) == []
+    assert output_of({"text": "a"}).pieces == [(CONTENT, "a")]
+    assert output_of({"text": ""}).pieces == []
 
 
 def test_a_whole_message_counts_only_where_there_is_no_delta() -> None:
     """Some servers repeat the answer so far beside each delta."""
-    assert pieces({"message": {"content": "all"}}) == [(CONTENT, "all")]
-    assert pieces({"delta": {"content": "a"}, "message": {"content": "so far a"}}) == [(CONTENT, "a")]
+    assert output_of({"message": {"content": "all"}}).pieces == [(CONTENT, "all")]
+    assert output_of({"delta": {"content": "a"}, "message": {"content": "so far a"}}).pieces == [(CONTENT, "a")]
 
 
 def test_reasoning_and_answer_in_one_event_are_two_token_events_and_one_output_event() -> None:
@@ -73,13 +112,14 @@ def test_reasoning_and_answer_in_one_event_are_two_token_events_and_one_output_e
     [
         {"content": 5},
         {"content": {"a": 1}},
+        {"content": {"a": "encrypted", "type": "reasoning.encrypted"}},
         {"content": [1, None, {"type": "text"}, {"type": "text", "text": 3}]},
-        {"reasoning_details": {"text": "x"}},
-        {"tool_calls": {"function": {"name": "f"}}},
-        {"tool_calls": [None, 1, {"function": "f"}, {"function": {"name": 1, "arguments": {"a": 1}}}]},
-        {"function_call": "f"},
+        {"reasoning_details": {"text": 1}},
+        {"reasoning": {"effort": "high", "summary": None}},
+        {"tool_calls": {"function": {"name": 1}}},
+        {"tool_calls": [None, 1, {"function": 2}, {"function": {"name": 1, "arguments": 7}}]},
+        {"function_call": 1},
         [],
-        "text",
         7,
         None,
         True,
@@ -87,5 +127,5 @@ def test_reasoning_and_answer_in_one_event_are_two_token_events_and_one_output_e
 )
 def test_output_of_a_wrong_shape_is_no_output(wrong: object) -> None:
     """Nothing is made up from it and nothing is raised."""
-    assert pieces({"delta": wrong}) == []
+    assert output_of({"delta": wrong}).pieces == []
     assert line_of(event({"choices": [{"delta": wrong}]}), STOP, DONE, usage(0)).tokens == ()

@@ -17,7 +17,7 @@ import numpy as np
 from phasegate.gate.diagnose.situation import Steps
 from phasegate.gate.diagnose.thresholds import UNCHANGED
 from phasegate.stats.first_event import first_event_of
-from phasegate.timeline import Channel, Timeline, TokenEvent
+from phasegate.timeline import Timeline, TokenEvent
 from phasegate.wire.count_words import is_disproved
 
 SAME_STEP = 0.2
@@ -59,8 +59,7 @@ class Pace:
 
 def hidden_reasoning(line: Timeline) -> int:
     """Reasoning tokens that were counted and never streamed."""
-    streamed = any(event.channel is Channel.REASONING for event in line.tokens)
-    return 0 if streamed else line.reasoning_tokens or 0
+    return line.reasoning_tokens or 0 if "hidden_reasoning" in line.flags else 0
 
 
 def pace_of(line: Timeline) -> Pace:

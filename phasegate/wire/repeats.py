@@ -1,0 +1,48 @@
+"""Whether a server sends text again that it sent before: each chunk the whole so far, or a call once more at its end.
+
+Moments and counts of such an answer are right; its joined text is not.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Sequence
+
+from phasegate.timeline import Channel
+from phasegate.wire.streamed import StreamedAnswer
+
+
+def is_cumulative(answer: StreamedAnswer) -> bool:
+    """Whether the joined text of any channel, or the arguments of any call, hold text twice."""
+    return any(texts_grow(answer, channel) for channel in Channel) or any(map(_is_resent, answer.calls.values()))
+
+
+def texts_grow(answer: StreamedAnswer, channel: Channel) -> bool:
+    """Whether each of three or more different texts of a channel begins with the one before it and goes on."""
+    first = min(answer.choices, default=0)
+    return _grow(event.text for event in answer.tokens if event.channel is channel and event.choice == first)
+
+
+def _grow(texts: Iterable[str]) -> bool:
+    grown = 0
+    for earlier, later in itertools.pairwise(texts):
+        if not later.startswith(earlier):
+            return False
+        grown += len(later) > len(earlier)
+    return grown >= 2
+
+
+def _is_resent(pieces: Sequence[str]) -> bool:
+    """Whether a call's arguments were sent again: they grow, or the last piece alone is all of them."""
+    if len(pieces) < 2:
+        return False
+    whole = pieces[-1].startswith(pieces[0]) and _is_object(pieces[-1]) and not _is_object("".join(pieces))
+    return whole or _grow(pieces)
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
