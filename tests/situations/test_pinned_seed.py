@@ -31,7 +31,7 @@ def test_a_second_run_with_the_same_seed_sends_new_prompts_of_the_same_lengths(
     folder = one_workload(LENGTHS)
     seen = []
     for _ in range(2):
-        with planted() as server:
+        with planted(Oddities(gap=0.02)) as server:
             options = ("--perf-base-url", server.base_url, "--perf-model", "m", "--perf-seed", "7")
             done = quick.run(ROWS, *options, cwd=folder)
             seen.append(prompts(list(server.log)))
