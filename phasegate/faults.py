@@ -15,6 +15,7 @@ from types import TracebackType
 
 from phasegate.engines.base import EngineError
 from phasegate.gate.exit_status import NOT_MEASURED
+from phasegate.hiding import hide_key, secrets_of
 from phasegate.outlet import CLOSED, outlets
 from phasegate.whole_file import UnwritableError, os_words
 from phasegate.wire.messages import clean
@@ -37,9 +38,9 @@ def fault_line(error: BaseException) -> str:
     """The error in one line: a known cause with its remedy, or the error itself and what to do about it."""
     known = _known(error)
     if known is not None:
-        return clean(known)
+        return _fit(known)
     said = f"{type(error).__name__}: {error}".strip().removesuffix(":")
-    return f"unexpected: {clean(said)}{_place(error.__traceback__)}; please report it with what {TRACEBACK}=1 shows"
+    return f"unexpected: {_fit(said)}{_place(error.__traceback__)}; please report it with what {TRACEBACK}=1 shows"
 
 
 def guarded(name: str, work: Callable[[], int], status: int = NOT_MEASURED) -> int:
@@ -65,6 +66,11 @@ def guarded(name: str, work: Callable[[], int], status: int = NOT_MEASURED) -> i
         if output.problem is not None:
             print(f"{name}: standard output cannot be written: {output.problem}", file=sys.stderr)
         return done or (status if output.problem not in (None, CLOSED) else 0)
+
+
+def _fit(text: str) -> str:
+    """The text on one line, and without what may be secret."""
+    return clean(hide_key(text, *secrets_of(os.environ)))
 
 
 def _known(error: BaseException) -> str | None:

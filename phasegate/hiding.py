@@ -40,6 +40,21 @@ _ESCAPE = re.compile(
 """One escaped character of a key: of JSON, Python, an address, or HTML."""
 
 
+SECRET_NAMES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+"""How the names of variables end that hold a secret."""
+
+LONG_SECRET = 12
+"""Shorter values of such variables are often plain words, which a text may need."""
+
+
+def secrets_of(environ: Mapping[str, str]) -> list[str]:
+    """Values of variables that must not appear anywhere: the usual key, and whatever else is long and named so."""
+    found = [
+        value for name, value in environ.items() if name.upper().endswith(SECRET_NAMES) and len(value) >= LONG_SECRET
+    ]
+    return [environ.get("OPENAI_API_KEY", ""), *found]
+
+
 def hide(text: str, *keys: str | None) -> str:
     """The text without these keys, and without whatever looks like a credential."""
     text = hide_key(text, *keys)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from phasegate.hiding import secrets_of
 from phasegate.judged import NotMeasurable
 from phasegate.report.files import ReportPathError, check_path, write_report
 from phasegate.report.screen import Terminal
@@ -137,7 +138,7 @@ class ReportPlugin:
             "interrupted": self._interrupted,
             "duration": monotonic() - self._started,
             "commands": self._commands(state),
-            "secrets": _secrets(),
+            "secrets": secrets_of(os.environ),
         }
         return Finished(**common) if state is None else Finished(**common, **_of_state(state))
 
@@ -152,17 +153,6 @@ class ReportPlugin:
             typed = f"OPENAI_BASE_URL={shlex.quote(url)} {typed}"
         results = [path for path in self._paths if path.suffix.lower() == ".json"]
         return [typed, *(f"phasegate report {shlex.quote(path.name)} -o report.html" for path in results[:1])]
-
-
-def _secrets() -> list[str]:
-    """Values of the environment that must not appear: the key of this run, and whatever else is long and named so."""
-    names = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
-    found = [value for name, value in os.environ.items() if name.upper().endswith(names) and len(value) >= LONG]
-    return [os.environ.get("OPENAI_API_KEY", ""), *found]
-
-
-LONG = 12
-"""Shorter values of the environment are often plain words, which a report may need."""
 
 
 def _of_state(state: PerfState) -> dict[str, Any]:

@@ -8,6 +8,7 @@ What it costs, the set-up, is measured apart (`Recording.connect_time`) and is i
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import ssl
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from typing import Protocol, cast
 from phasegate.load.exchange import Exchange, describe
 from phasegate.load.reactor import Reactor
 from phasegate.load.tls import tls_words
+from phasegate.whole_file import os_words
 
 
 class ConnectFailedError(Exception):
@@ -156,6 +158,8 @@ class Dialer:
         except ssl.SSLError as error:
             raise ConnectFailedError(tls_words(error, self._where)) from None
         except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):  # ours, not the server's
+                raise ConnectFailedError(os_words(error)) from None
             raise ConnectFailedError(f"cannot connect to {self._where}: {describe(error)}") from None
 
     @property

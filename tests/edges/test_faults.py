@@ -61,7 +61,8 @@ def test_the_traceback_is_there_for_who_asks(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The line says how to ask; keys that an error quotes are hidden."""
-    error = ValueError("Bearer sk-very-secret-key-123 was refused")
+    monkeypatch.setenv("OPENAI_API_KEY", "plain-words-very-secret")
+    error = ValueError("Bearer sk-very-secret-key-123 was refused, as was plain-words-very-secret")
     guarded("phasegate x", raising(error))
     said = capsys.readouterr().err
     assert "PHASEGATE_TRACEBACK=1" in said
