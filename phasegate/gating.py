@@ -71,12 +71,14 @@ def gate_stored(
     *,
     sessions: int | None = None,
     pinned: str | None = None,
+    record_with: str | None = None,
     say: Say | None = None,
 ) -> Gated:
     """Judge a lab's engine against stored sessions. The lab's own measurements are the first session.
 
     Args:
         sessions: candidate sessions to measure; None follows the policy's sequence.
+        record_with: the command that would record a baseline, for the words of a missing one.
 
     Raises:
         InvalidBaselineError: a stored session cannot be used.
@@ -85,6 +87,7 @@ def gate_stored(
     known = session_of(lab, [], None)
     baseline, nearby = find_baseline(store, known, policy, pinned)
     place = Place(looked_for=str(store.folder(known.fingerprint, pinned)), nearby=nearby)
+    place = place if record_with is None else replace(place, record_with=record_with)
     if not baseline:
         # Nothing to compare with, so nothing is lost to a disturbed host and no second try is worth its time.
         seen = [session_of(lab, [lab.measure(workload) for workload in workloads], None)]

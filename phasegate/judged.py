@@ -53,6 +53,7 @@ LETTERS = {
     "INCONCLUSIVE": "I",
     "INVALID_RUN": "V",
     "INVALID_BASELINE": "V",
+    "NOT_MEASURED": "V",
     "NO_BASELINE": "N",
     "NOT_COMPARABLE": "N",
     "ADVISORY": "a",

@@ -8,7 +8,6 @@ functions that need it.
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -16,18 +15,25 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from phasegate.pytest_home import WORKLOADS, suite_home
-from phasegate.pytest_options import ASK_A_SHAPE, OPTIONS
+from phasegate.pytest_options import OPTIONS
 from phasegate.showing import shown
 
 if TYPE_CHECKING:
     from phasegate.lab import Lab
     from phasegate.metric import Metric
+    from phasegate.pytest_end import Ending
     from phasegate.pytest_state import PerfState
+    from phasegate.pytest_tally import Tally
     from phasegate.run import WorkloadRun
     from phasegate.stats.outcome import LawResult
     from phasegate.workload import Cell
 
 STATE = pytest.StashKey["PerfState"]()
+TALLY = pytest.StashKey["Tally"]()
+ENDING = pytest.StashKey["Ending"]()
+
+ELSEWHERE = "phasegate_elsewhere"
+"""Under which a worker of pytest-xdist says which tests it left out."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,10 +62,18 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register markers, and check where reports go; nothing else happens until a test asks to measure."""
+    from phasegate.pytest_chosen import in_worker
+
     config.addinivalue_line("markers", "perf: measures a server (phasegate)")
+    if in_worker():
+        return
+    # Where workers run the tests, only what they report tells of them here.
+    if config.getoption("dist", "no") != "no" or config.getoption("--update-baselines"):
+        _tally(config)
     if config.getoption("--perf-report"):
         from phasegate.pytest_report import register
 
+        _tally(config)
         register(config)
 
 
@@ -75,6 +89,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give one item to every workload cell for tests that take ``perf_cell``."""
+    from phasegate.pytest_chosen import LAB, asked_to_measure
+
+    if LAB in metafunc.fixturenames and not asked_to_measure(metafunc.config, metafunc.definition.path):
+        return  # Left out later; what it would be given need not be read.
     if "perf_cell" in metafunc.fixturenames:
         try:
             workloads = _state(metafunc.config).workloads
@@ -105,17 +123,41 @@ def _parametrize_load(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("perf_objective", objectives, ids=list(map(objective_id, objectives)))
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """End a run that would measure, before anything is started, where an option or a file is wrong."""
-    fixtures = frozenset(name for item in items for name in getattr(item, "fixturenames", ()))
-    if "perf_lab" in fixtures:
-        _state(config).fixtures = fixtures
-    if "perf_shape" in fixtures:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Leave tests out that measure and were not asked for; let pytest-benchmark see which show rows of it."""
+    from phasegate.pytest_chosen import as_benchmarks, leave_out, measures
+
+    line = leave_out(config, items)
+    before = [item for item in items if measures(item)]
+    with as_benchmarks(items):
+        yield
+    if line or before:
+        tally = _tally(config)
+        tally.elsewhere = line
+        tally.left = {item.nodeid for item in before}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """End a run that would measure, before anything is started, where an option or a file is wrong.
+
+    Only here are the items those that will run: some selections (``--lf``) come after all others.
+    """
+    from phasegate.pytest_chosen import check_heard, in_worker, measures
+
+    config, measuring = session.config, [item for item in session.items if measures(item)]
+    if measuring:
+        tally = _tally(config)
+        tally.choose(measuring)
+        tally.left -= set(tally.measuring)
+    if in_worker():
+        return  # Tests that measure refuse to; an error here would be an internal one of pytest-xdist.
+    if measuring:
+        _state(config).fixtures = frozenset(name for item in measuring for name in getattr(item, "fixturenames", ()))
         _check_shape(config)
-    elif "perf_lab" in fixtures and (given := next(filter(config.getoption, ASK_A_SHAPE), None)):
-        asked = f"{given} {config.getoption(given)}"
-        raise pytest.UsageError(f"{shown(asked)} is judged by perf_tests/test_arrivals.py, which was not chosen")
+    if session.items and not config.getoption("collectonly"):
+        check_heard(config, session.items)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -132,16 +174,30 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 def _check_shape(config: pytest.Config) -> None:
     from phasegate.pytest_shape import asked_shape
 
+    if "perf_shape" not in _state(config).fixtures:
+        return
     try:
         asked_shape(config)
     except ValueError as error:
         raise pytest.UsageError(shown(str(error))) from None
 
 
+def _tally(config: pytest.Config) -> Tally:
+    """How the tests of this run end, counted from the first need on."""
+    from phasegate.pytest_tally import Tally
+
+    tally = config.stash.get(TALLY, None)
+    if tally is None:
+        tally = config.stash[TALLY] = Tally()
+        config.pluginmanager.register(tally, "phasegate-tally")
+    return tally
+
+
 def _state(config: pytest.Config) -> PerfState:
     """What this run knows, made at the first need; a wrong option or file ends the run with one line."""
     state = config.stash.get(STATE, None)
     if state is None:
+        from phasegate.pytest_chosen import in_worker
         from phasegate.pytest_faults import before_measuring, spread
         from phasegate.pytest_state import PerfState
         from phasegate.strict_yaml import SettingsError
@@ -151,7 +207,7 @@ def _state(config: pytest.Config) -> PerfState:
                 state = config.stash[STATE] = PerfState.from_config(config)
             except (SettingsError, ValueError) as error:
                 raise pytest.UsageError(shown(str(error))) from None
-        if not os.environ.get("PYTEST_XDIST_WORKER"):  # which measures nothing
+        if not in_worker():  # which measures nothing
             spread(config, state)
     return state
 
@@ -159,9 +215,14 @@ def _state(config: pytest.Config) -> PerfState:
 @pytest.fixture(scope="session")
 def perf_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     """The lab of this run: a started engine and everything measured on it so far."""
-    if os.environ.get("PYTEST_XDIST_WORKER"):
+    from phasegate.judged import Judged
+    from phasegate.pytest_chosen import in_worker
+
+    if in_worker():
+        from phasegate.pytest_end import PARALLEL
+
         # Not pytest.exit: in a worker that would be an internal error of pytest-xdist.
-        pytest.fail("measuring in parallel would measure the neighbours: run perf tests without -n", pytrace=False)
+        raise Judged("NOT_MEASURED", PARALLEL)
     state = _state(request.config)
     with state.open_lab() as lab:
         yield lab
@@ -302,15 +363,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
     """Let the word of a judged item travel with its report."""
     report: Any = yield
     error = call.excinfo.value if call.excinfo is not None else None
     word = getattr(error, "word", None)
     if word is not None:
         report.perf_word = word
-        if report.failed and item.config.stash.get(STATE, None) is not None:
-            item.config.stash[STATE].words.append(word)
     return report
 
 
@@ -328,8 +387,10 @@ def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, Any] 
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Show what was measured: tables, attribution, laws, and on what."""
-    state = config.stash.get(STATE, None)
+    """Show what was measured: tables, attribution, laws, and on what; then the word of the run."""
+    state, tally = config.stash.get(STATE, None), config.stash.get(TALLY, None)
+    if tally is not None and tally.elsewhere:
+        terminalreporter.write_line(tally.elsewhere)
     if state is not None and state.lab is not None:
         from phasegate.pytest_diagnosis import write_run_diagnosis
         from phasegate.pytest_faults import in_summary
@@ -342,20 +403,43 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             write_summary(terminal, state.lab, state.laws, state.gate, state.invalid, state.load)
             write_roofline(terminal, state.limits, state.load)
             write_run_diagnosis(terminal, state, state.limits.found)
+    ending: Ending | None = config.stash.get(ENDING, None)
+    if ending is not None and ending.measuring:
+        from phasegate.report.screen import Terminal
+        from phasegate.report.summary import write_end
+
+        # A fault in the summary has changed the status since.
+        ending = ending.at(int(terminalreporter._session.exitstatus))
+        write_end(Terminal(terminalreporter), ending.word, list(ending.lines()))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Turn the words of judged items into the exit status that tells a regression from a broken run."""
-    state = session.config.stash.get(STATE, None)
-    if state is None:
+    """Store what is to be stored, then decide the word of the run, which its exit status, summary and reports say."""
+    config = session.config
+    state, tally = config.stash.get(STATE, None), config.stash.get(TALLY, None)
+    if tally is None:
         return
-    if exitstatus == pytest.ExitCode.TESTS_FAILED:
-        session.exitstatus = state.exit_status(session.testsfailed)
-    if state.gate is not None:
-        refusal = state.gate.finish(failed=session.testsfailed)
-        if refusal and (state.gate.unwritten or exitstatus == pytest.ExitCode.OK):
-            session.exitstatus = 15
+    worker = getattr(config, "workeroutput", None)
+    if worker is not None:
+        worker[ELSEWHERE] = tally.elsewhere
+        return
+    if state is not None and state.gate is not None:
+        stopped = exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        state.gate.finish(failed=session.testsfailed, stopped=stopped)
+    from phasegate.pytest_end import end_of
+
+    ending = config.stash[ENDING] = end_of(session, exitstatus, tally, state)
+    if ending.measuring:
+        session.exitstatus = ending.status
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over from a worker of pytest-xdist which tests it left out."""
+    line = getattr(node, "workeroutput", {}).get(ELSEWHERE)
+    if line:
+        _tally(node.config).elsewhere = line
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -14,13 +13,16 @@ from phasegate.baseline.session_file import InvalidBaselineError, session_text
 from phasegate.baseline.store import BaselineStore
 from phasegate.engines.base import EngineError
 from phasegate.gate.acceptance import refusals
+from phasegate.gate.exit_status import Spoken
 from phasegate.gate.verdict import Finding, Verdict, refused
 from phasegate.gating import Gated, gate_paired, gate_stored, spread_over_visits
 from phasegate.judged import Judged, NotJudged
 from phasegate.lab import Lab, MeasurementError
 from phasegate.naming import path_name
 from phasegate.opening import open_lab
+from phasegate.pipeline.ci import in_pipeline
 from phasegate.prompt import CalibrationError
+from phasegate.pytest_command import recording_command
 from phasegate.pytest_home import baselines_folder
 from phasegate.report.change_lines import change_line
 from phasegate.session import Session
@@ -30,6 +32,15 @@ from phasegate.workload import Workload
 
 if TYPE_CHECKING:
     from phasegate.pytest_state import PerfState
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why measured sessions were not stored, and whether it was only that tests of the run failed."""
+
+    reason: str
+    by_failures: bool = False
+
 
 UPDATE_SESSIONS = 8
 """Sessions of an update where the user names no number: enough to find 5 % of decode with a sentinel or in pairs."""
@@ -47,16 +58,18 @@ class PytestGate:
         lab: the candidate.
         gated: the verdict, once measured.
         updates: sessions to be stored at the end of an updating run.
+        refused: why they were not stored; None where they were, or nothing was to be.
+        stored: one line on those that were; empty where none were.
         said: lines for the summary.
-        unwritten: whether baselines could not be written although they were fit to be stored.
     """
 
     state: PerfState
     lab: Lab
     gated: Gated | None = None
     updates: list[Session] = field(default_factory=list)
+    refused: Refused | None = None
+    stored: str = ""
     said: list[str] = field(default_factory=list)
-    unwritten: bool = False
 
     def judge(self, workload: str, metric: str) -> None:
         """End the item as its rows say: return for green ones, raise `Judged` or `NotJudged` for the others."""
@@ -95,15 +108,27 @@ class PytestGate:
             self._end(verdict, reason)
 
     def _end(self, verdict: Verdict, reason: str) -> None:
-        if verdict is Verdict.NO_BASELINE and self._skip_missing():
-            raise NotJudged(verdict.value, reason)
-        if verdict is Verdict.INCONCLUSIVE and not self.state.policy.inconclusive_fails:
+        if self._tolerates(verdict):
             raise NotJudged(verdict.value, reason)
         raise Judged(verdict.value, reason)
 
-    def _skip_missing(self) -> bool:
-        given = self.state.config.getoption("--missing-baseline")
-        return bool(given == "skip" or (given is None and not os.environ.get("CI")))
+    def _tolerates(self, verdict: Verdict) -> bool:
+        """Whether an option or the policy lets a run pass with a verdict."""
+        if verdict is Verdict.NO_BASELINE:
+            given = self.state.config.getoption("--missing-baseline")
+            return bool(given == "skip" or (given is None and not in_pipeline()))
+        return verdict is Verdict.INCONCLUSIVE and not self.state.policy.inconclusive_fails
+
+    def spoken(self) -> Iterator[Spoken]:
+        """What the gate says of the run, whichever of its tests were chosen: every comparison was made all the same."""
+        if self.stored:
+            yield Spoken("PASS")
+        if self.gated is None:
+            return
+        result = self.gated.result
+        open_rows = [row.verdict for row in result.findings if row.gated and not row.verdict.green]
+        for verdict in dict.fromkeys([result.verdict, *open_rows]):
+            yield Spoken(verdict.value, tolerated=self._tolerates(verdict))
 
     def _measured(self) -> Gated:
         if self.state.config.getoption("--update-baselines"):
@@ -132,6 +157,7 @@ class PytestGate:
                     policy,
                     sessions=option("--perf-sessions"),
                     pinned=option("--perf-pinned"),
+                    record_with=self.record_with(),
                     say=self.state.say,
                 )
             # Items behind this one measure with the run's own lab.
@@ -158,6 +184,10 @@ class PytestGate:
         """The folder of baselines this run reads and writes."""
         return BaselineStore(baselines_folder(self.state.config))
 
+    def record_with(self) -> str:
+        """The command that records a baseline of what this run measures, with the user's own options."""
+        return recording_command(self.state.config, UPDATE_SESSIONS)
+
     def _sessions_wanted(self) -> int:
         """How many sessions an update stores."""
         return int(self.state.config.getoption("--perf-sessions") or UPDATE_SESSIONS)
@@ -182,40 +212,44 @@ class PytestGate:
             raise self.state.invalid_run(str(error)) from None
         self._save(self.updates)
 
-    def finish(self, failed: int) -> str | None:
-        """Store what is to be stored, after the last item. Returns why nothing was stored, or None."""
-        if not self.updates:
-            return None
-        refusal = self._refusal(failed)
-        if refusal is not None:
-            self.said.append(f"baselines not updated: {refusal}")
-            return refusal
-        return self._store()
+    def finish(self, failed: int, *, stopped: bool = False) -> None:
+        """Store what is to be stored, after the last item, or keep why not.
 
-    def _refusal(self, failed: int) -> str | None:
+        Args:
+            failed: items that failed, for whatever reason.
+            stopped: whether the run ended before its last item.
+        """
+        if not self.updates:
+            return
+        self.refused = self._refusal(failed, stopped=stopped) or self._store()
+        if self.refused is not None:
+            self.said.append(f"baselines not updated: {self.refused.reason}")
+
+    def _refusal(self, failed: int, *, stopped: bool) -> Refused | None:
         """Why the measured sessions must not become baselines, or None."""
         wanted = self._sessions_wanted()
         if len(self.updates) < wanted:
-            return f"only {len(self.updates)} of {wanted} sessions were measured"
+            return Refused(f"only {len(self.updates)} of {wanted} sessions were measured")
         found = refusals(self.updates, self.state.policy)
         if found:
-            return f"{found[0]} (and {len(found) - 1} more reasons)" if len(found) > 1 else found[0]
+            return Refused(f"{found[0]} (and {len(found) - 1} more reasons)" if len(found) > 1 else found[0])
+        if stopped:
+            return Refused("the run was stopped before its end")
         if failed and not self.state.config.getoption("--perf-update-anyway"):
-            return f"{failed} items of this run failed; mend them, or store anyway with --perf-update-anyway"
+            reason = f"{failed} items of this run failed; mend them, or store anyway with --perf-update-anyway"
+            return Refused(reason, by_failures=True)
         return None
 
-    def _store(self) -> str | None:
+    def _store(self) -> Refused | None:
         pinned = self.state.config.getoption("--perf-pinned")
         store = self.store()
         try:
             before = store.read(self.updates[0].fingerprint, pinned)
             paths = store.add(self.updates, pinned=pinned)
         except (InvalidBaselineError, ValueError, OSError) as error:
-            self.said.append(f"baselines not updated: {error}")
-            self.unwritten = True
-            return str(error)
-        self.said.append(f"stored {len(paths)} sessions in {paths[0].parent}")
-        self.said += [f"  {change_line(change)}" for change in changes(before, self.updates)]
+            return Refused(str(error))
+        self.stored = f"stored {len(paths)} sessions in {paths[0].parent}"
+        self.said += [self.stored, *(f"  {change_line(change)}" for change in changes(before, self.updates))]
         return None
 
     def _save(self, sessions: Any) -> None:

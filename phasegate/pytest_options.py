@@ -92,7 +92,8 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
     ),
     (
         ("--missing-baseline",),
-        "where no baseline is stored: fail (the default when CI is set) or skip, loudly (the default otherwise)",
+        "where no baseline is stored: fail (the default in a pipeline: CI is set, and not to false, 0, no or off) or "
+        "skip, loudly (the default otherwise)",
         {"choices": ("fail", "skip"), "default": None},
     ),
     (("--update-baselines",), "store this run's sessions as accepted ones", {"action": "store_true"}),
@@ -229,6 +230,3 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
     ),
 )
 """Names, help and keyword arguments of every option."""
-
-ASK_A_SHAPE = ("--perf-request-rate", "--perf-trace")
-"""Options that ask for a load of arrivals; where no chosen test measures it they would go unheard."""

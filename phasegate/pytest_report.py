@@ -19,6 +19,7 @@ import pytest
 
 from phasegate.hiding import secrets_of
 from phasegate.judged import NotMeasurable
+from phasegate.pytest_command import repeating_command
 from phasegate.report.files import ReportPathError, check_path, write_report
 from phasegate.report.screen import Terminal
 from phasegate.showing import shown
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 OPTION = "--perf-report"
 
 NOT_MEASURED = 15
-
-NOT_STORED = "baselines not updated"
-"""How the gate begins to say that measured sessions were refused."""
 
 
 class ReportPlugin:
@@ -125,14 +123,18 @@ class ReportPlugin:
         self._tell()
 
     def _finished(self, session: pytest.Session) -> Finished:
-        from phasegate.plugin import STATE
+        from phasegate.plugin import ENDING, STATE
         from phasegate.report.document.build import Finished
-        from phasegate.report.document.model import Failure
+        from phasegate.report.document.model import BROKEN, Failure
 
-        state = session.config.stash.get(STATE, None)
+        state, ending = session.config.stash.get(STATE, None), session.config.stash[ENDING]
+        if ending.reason and ending.word in BROKEN:
+            self._failures.append(("the run", ending.word, ending.reason))
         common: dict[str, Any] = {
             "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "exit_status": int(session.exitstatus),
+            "word": ending.word,
+            "scope": (ending.scope.judged, ending.scope.not_judged),
             "failures": [Failure(*one) for one in self._failures],
             "outcomes": dict(self._outcomes),
             "interrupted": self._interrupted,
@@ -143,14 +145,8 @@ class ReportPlugin:
         return Finished(**common) if state is None else Finished(**common, **_of_state(state))
 
     def _commands(self, state: PerfState | None) -> list[str]:
-        """What was typed, made repeatable: with its seed, and with the address that the environment gave."""
-        words = ["pytest", *map(str, self._config.invocation_params.args)]
-        if state is not None and self._config.getoption("--perf-seed") is None:
-            words += ["--perf-seed", str(state.opening.seed)]
-        typed = shlex.join(words)
-        url = os.environ.get("OPENAI_BASE_URL")
-        if url and not self._config.getoption("--perf-base-url"):
-            typed = f"OPENAI_BASE_URL={shlex.quote(url)} {typed}"
+        """What was typed, made repeatable, and what shows the results again."""
+        typed = repeating_command(self._config, state.opening.seed if state is not None else None)
         results = [path for path in self._paths if path.suffix.lower() == ".json"]
         return [typed, *(f"phasegate report {shlex.quote(path.name)} -o report.html" for path in results[:1])]
 
@@ -162,11 +158,13 @@ def _of_state(state: PerfState) -> dict[str, Any]:
     return {
         "lab": state.lab,
         "laws": state.laws,
-        "invalid": [*state.invalid, *(line for line in (gate.said if gate else ()) if line.startswith(NOT_STORED))],
+        "invalid": state.invalid,
         "policy": state.policy,
         "result": gated.result if gated is not None else None,
         "baseline": gated.baseline if gated is not None else (),
         "candidate": gated.candidate if gated is not None else tuple(gate.updates if gate is not None else ()),
+        "stored": gate.stored if gate is not None else "",
+        "record_with": gate.record_with() if gate is not None else "",
         "paired": state.reference_opening() is not None,
         "load": load.load if load is not None else None,
         "objectives": state.load_options.objectives,

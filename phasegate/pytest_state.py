@@ -99,7 +99,6 @@ class PerfState:
     workloads: dict[str, Workload]
     folder: Path = WORKLOADS
     laws: list[tuple[str, LawResult]] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
     asked: dict[str, list[str]] = field(default_factory=dict)
     invalid: list[str] = field(default_factory=list)
     policy: Policy = field(default_factory=Policy)
@@ -287,12 +286,6 @@ class PerfState:
                     raise
                 except EngineError as error:
                     raise SettingsError(f"{option}: {error}") from None
-
-    def exit_status(self, failed: int) -> int:
-        """The exit status of a run with failed items; see docs/reference/exit-status.md."""
-        from phasegate.gate.exit_status import pytest_exit_status
-
-        return pytest_exit_status(self.words, failed)
 
     def close(self) -> None:
         """Stop the client's workers and the engine if they still run; safe to call twice."""

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from phasegate.pipeline.ci import in_pipeline
 from tests.alone import turn
 
 # A build judges a change, so it tries the same examples each time; at a desk they differ from run to run and search on.
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("desk", deadline=None)
-settings.load_profile("ci" if os.environ.get("CI") else "desk")
+settings.load_profile("ci" if in_pipeline() else "desk")
 
 # Runs of pytest that a test starts are not part of the run that it belongs to: in a worker of pytest-xdist they would
 # inherit these, take themselves for workers, and refuse to measure.

@@ -45,6 +45,8 @@ def _lines(document: Document) -> Iterator[str]:
         ("How sure", head.how_sure),
         ("What to do", "<br>".join(in_markdown_cell(one) for one in head.what_to_do)),
         ("Also", "; ".join(head.also)),
+        ("Judged", ", ".join(head.judged)),
+        ("Not judged", ", ".join(head.not_judged)),
     ):
         if said:
             yield f"| **{name}** | {said if name == 'What to do' else in_markdown_cell(said)} |"

@@ -94,5 +94,6 @@ def _verdict(result: GateResult, width: int) -> Iterator[Line]:
 
 
 def _wrapped(text: str, width: int) -> Iterator[Line]:
-    for line in textwrap.wrap(text, max(40, width - WORD_WIDTH), break_on_hyphens=False):
+    # No word is cut: commands and paths are copied from here.
+    for line in textwrap.wrap(text, max(40, width - WORD_WIDTH), break_on_hyphens=False, break_long_words=False):
         yield "", line

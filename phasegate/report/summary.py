@@ -93,6 +93,16 @@ def write_gate(terminal: Any, gate: Any) -> None:
         terminal.write_line(line)
 
 
+def write_end(terminal: Any, word: str, lines: Sequence[str]) -> None:
+    """The word of the run, the same as in its exit status and its reports, and what it covers."""
+    terminal.section("result", sep="-")
+    width = max(40, terminal._tw.fullwidth - WORD_WIDTH)
+    terminal.write(f"{word:<{WORD_WIDTH}}", **MARKUP.get(word, {"yellow": True}))
+    wrapped = [textwrap.wrap(line, width, break_on_hyphens=False, break_long_words=False) for line in lines]
+    for number, line in enumerate(line for several in wrapped for line in several):
+        terminal.write_line(f"{'':<{WORD_WIDTH if number else 0}}{line}")
+
+
 def heading(lab: Lab) -> Iterator[str]:
     """What was measured, from where, and what would repeat it."""
     yield f"server   {lab.server.describe()}"

@@ -57,6 +57,8 @@ def test_tests_run_in_parallel_and_measuring_refuses_to(quick: QuickPytest, smal
     pytest.importorskip("xdist")
     (tmp_path / "test_both.py").write_text("def test_ordinary(): pass\n\ndef test_measuring(perf_lab): pass\n")
     done = quick.run("-n", "1", "--perf-workloads", small, "--perf-engine", "simulator", tmp_path, cwd=tmp_path)
-    assert done.status == 1, done.output
-    assert "measuring in parallel would measure the neighbours: run perf tests without -n" in done.output
-    assert "1 passed, 1 error" in done.output
+    assert done.status == 15, done.output
+    assert "measuring in parallel would measure the neighbours: run perf tests without -n" in " ".join(
+        done.output.split()
+    )
+    assert "1 passed, 1 not_measured" in done.output

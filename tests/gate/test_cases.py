@@ -16,7 +16,7 @@ import yaml
 
 from phasegate.baseline import session_text
 from phasegate.cli import main
-from phasegate.gate.exit_status import CLI_STATUS
+from phasegate.gate.exit_status import CLI_STATUS, PYTEST_STATUS
 from phasegate.gate.verdict import Verdict
 from phasegate.session import Session
 from tests.sessions import measurement, session
@@ -223,10 +223,8 @@ def test_b098_prints_no_p_value(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_b102_exits_1_from_both_edges() -> None:
-    from phasegate.gate.exit_status import pytest_exit_status
-
     assert CLI_STATUS[Verdict.REGRESSION] == 1
-    assert pytest_exit_status(["REGRESSION"], 1) == 1
+    assert PYTEST_STATUS["REGRESSION"] == 1
 
 
 def test_b103_exits_otherwise_than_a_regression(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from phasegate.cli import main
+from phasegate.pipeline.ci import in_pipeline
 from phasegate.pipeline.settings import OPTIONS, PipelineError, read_settings
 from phasegate.pytest_options import OPTIONS as PYTEST_OPTIONS
 
@@ -54,3 +55,15 @@ def test_a_name_and_its_former_one_may_not_contradict_each_other() -> None:
     with pytest.raises(PipelineError, match="give PERF_BASE_URL alone") as caught:
         read_settings({"PERF_ENDPOINT": "http://u:pass-word@a:1/v1", "PERF_BASE_URL": "http://b:1/v1"})
     assert "pass-word" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["", " ", "0", "false", "False", "FALSE", "no", "No", "off"])
+def test_a_ci_that_says_no_is_no_pipeline(value: str) -> None:
+    """C023: tools that only look whether CI is set take "false" for a pipeline."""
+    assert not in_pipeline({"CI": value})
+    assert not in_pipeline({})
+
+
+@pytest.mark.parametrize("value", ["true", "1", "yes", "woodpecker", "TRUE"])
+def test_any_other_ci_is_one(value: str) -> None:
+    assert in_pipeline({"CI": value})

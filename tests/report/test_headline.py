@@ -156,8 +156,9 @@ def test_an_invalid_run_says_that_nothing_is_known() -> None:
 
 
 def test_a_missing_baseline_says_how_to_record_one() -> None:
-    reason = "no baseline: looked for baselines/x; record one with: pytest perf_tests --update-baselines"
-    head = document(**{**NOTHING, "result": refused(Verdict.NO_BASELINE, reason)}).headline
+    record = "pytest perf_tests --update-baselines"
+    found = {"result": refused(Verdict.NO_BASELINE, "no baseline: looked for baselines/x"), "record_with": record}
+    head = document(**{**NOTHING, **found}).headline
     assert head.verdict == "NO_BASELINE"
     assert head.what_to_do == ("record a baseline: pytest perf_tests --update-baselines",)
 
@@ -210,6 +211,21 @@ def test_sessions_that_were_compared_with_nothing_are_no_pass() -> None:
 
 
 def test_sessions_that_became_a_baseline_are_said_so() -> None:
-    head = document(result=None, baseline=(), laws=[], remarks=["stored 3 sessions in baselines/x"]).headline
+    head = document(result=None, baseline=(), laws=[], stored="stored 3 sessions in baselines/x").headline
     assert (head.verdict, head.title) == ("PASS", "A new baseline is recorded")
     assert head.how_much == "stored 3 sessions in baselines/x"
+
+
+def test_the_word_of_a_run_is_the_one_it_ended_with() -> None:
+    """What its parts would say is not asked: a missing baseline that was let pass hides no undecided law."""
+    found = {"result": refused(Verdict.NO_BASELINE, "none"), "laws": [("t", law(Outcome.INCONCLUSIVE))]}
+    head = document(**{**NOTHING, **found, "word": "INCONCLUSIVE", "scope": (["1 law"], ["objectives"])}).headline
+    assert head.verdict == "INCONCLUSIVE"
+    assert "gate: NO_BASELINE" in head.also
+    assert (head.judged, head.not_judged) == (("1 law",), ("objectives",))
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_word_has_a_screen_whatever_the_parts_hold(word: str) -> None:
+    """Also where no part says why, as in a run whose tests were of somebody else."""
+    assert document(**{**NOTHING, "laws": [], "word": word}).headline.verdict == word

@@ -35,10 +35,14 @@ class Finished:
     Attributes:
         created: UTC time in ISO 8601.
         exit_status: of the run.
+        word: of the run, as its exit status was decided by; empty where nobody has decided one, as for stored sessions.
+        scope: what the word covers, and what it does not, each in few words.
         lab: None where no engine could be reached.
         laws: (test, result) in the order of judging.
         result: the gate's; None where nothing was gated.
         baseline, candidate: the gate's sessions, baseline or reference first.
+        stored: one line on the candidate's sessions, where they became a baseline.
+        record_with: the command that records a baseline; empty where nothing was gated.
         paired: whether the sides were measured in one sitting.
         policy: by which it was judged.
         load, objectives, judged: what was measured under load, what was promised, and how that was judged.
@@ -55,11 +59,15 @@ class Finished:
 
     created: str
     exit_status: int | None = None
+    word: str = ""
+    scope: tuple[Sequence[str], Sequence[str]] = ((), ())
     lab: Lab | None = None
     laws: Sequence[tuple[str, LawResult]] = ()
     result: GateResult | None = None
     baseline: Sequence[Session] = ()
     candidate: Sequence[Session] = ()
+    stored: str = ""
+    record_with: str = ""
     paired: bool = False
     policy: Policy = field(default_factory=Policy)
     load: LoadLab | None = None
@@ -89,12 +97,13 @@ def build(run: Finished) -> Document:
         run.lab, run.invalid, run.failures, run.outcomes, sides, interrupted=run.interrupted, duration=run.duration
     )
     validity = replace(validity, remarks=(*run.remarks, *validity.remarks))
+    headline = headline_of(Parts(gate, laws, load, validity, run.stored, run.record_with), run.word)
     document = Document(
         schema=SCHEMA,
         phasegate=__version__,
         created=run.created,
         exit_status=run.exit_status,
-        headline=headline_of(Parts(gate, laws, load, validity)),
+        headline=replace(headline, judged=tuple(run.scope[0]), not_judged=tuple(run.scope[1])),
         gate=gate,
         laws=laws,
         workloads=tables_of(runs),

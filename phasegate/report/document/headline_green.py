@@ -9,7 +9,6 @@ from phasegate.report.document.headline_parts import (
     also_words,
     excess,
     phase_of,
-    stored_words,
 )
 from phasegate.report.document.model import Headline
 from phasegate.report.document.words import (
@@ -73,12 +72,11 @@ def _green_advice(word: str) -> tuple[str, ...]:
 
 def _green_without_rows(parts: Parts, word: str) -> Headline:
     """Laws and objectives alone: nothing was compared with a baseline."""
-    stored = stored_words(parts)
-    if stored and parts.gate is None:
+    if parts.stored and parts.gate is None:
         return Headline(
             verdict=word,
             title="A new baseline is recorded",
-            how_much=stored,
+            how_much=parts.stored,
             how_sure="these sessions were compared with nothing: whoever accepts them vouches for this server",
             what_to_do=("review what changed, listed among the remarks, then commit it",),
             also=also_words(parts, word),

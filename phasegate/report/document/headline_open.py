@@ -60,7 +60,7 @@ def _remedy(reason: str) -> str:
 def no_baseline(parts: Parts) -> Headline:
     """The screen of a run without anything to compare with."""
     reason = parts.gate.reason if parts.gate else ""
-    record = reason.split("; record one with: ")[-1] if "; record one with: " in reason else ""
+    record = parts.record_with
     kept = [law for law in parts.laws if law.outcome == "PASS"]
     measured = f"{len(kept)} of {plural(len(parts.laws), 'law')} of the phases hold" if parts.laws else ""
     return Headline(
@@ -71,6 +71,18 @@ def no_baseline(parts: Parts) -> Headline:
         what_to_do=(f"record a baseline: {record}" if record else "record a baseline with --update-baselines",),
         reason=reason,
         also=also_words(parts, "NO_BASELINE"),
+    )
+
+
+def not_judged(parts: Parts) -> Headline:
+    """The screen of a run that was asked to judge nothing."""
+    measured = bool(parts.load is not None or parts.validity.requests)
+    return Headline(
+        verdict="NOT_JUDGED",
+        title="Measured; nothing was asked to be judged" if measured else "No test that measures was run",
+        how_sure="these figures were compared with nothing and held to nothing" if measured else "",
+        what_to_do=("promise something: --perf-slo ttft:p95:500ms, or a baseline with --update-baselines",),
+        also=also_words(parts, "NOT_JUDGED"),
     )
 
 

@@ -17,12 +17,19 @@ from phasegate.units import format_percent
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the headline is made from."""
+    """What the headline is made from.
+
+    Attributes:
+        stored: what is said of sessions that became a baseline; empty where none did.
+        record_with: the command that records a baseline; empty where it is not known.
+    """
 
     gate: Gate | None
     laws: Sequence[Law]
     load: Load | None
     validity: Validity
+    stored: str = ""
+    record_with: str = ""
 
     @property
     def objectives(self) -> Sequence[ObjectiveRow]:
@@ -32,11 +39,6 @@ class Parts:
     def gated(self, word: str) -> list[Row]:
         """The gated rows that ended with a word."""
         return [] if self.gate is None else [row for row in self.gate.rows if row.gated and row.verdict == word]
-
-
-def stored_words(parts: Parts) -> str:
-    """What the gate said of sessions that became a baseline; empty where none did."""
-    return next((line for line in parts.validity.remarks if line.startswith("stored ")), "")
 
 
 def also_words(parts: Parts, shown: str) -> tuple[str, ...]:

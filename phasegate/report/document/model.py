@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from phasegate.gate.exit_status import BAD, BROKEN, GOOD, OPEN, WORDS
 from phasegate.report.document.model_judged import Gate, Law, Row, Trend, TrendPoint
 from phasegate.report.document.model_measured import (
     MOST_SAMPLES,
@@ -65,21 +66,6 @@ __all__ = [
 SCHEMA = "phasegate-report/1"
 """Name and version of this layout. A reader refuses another version instead of guessing at it."""
 
-BROKEN = ("INTERRUPTED", "INVALID_BASELINE", "INVALID_RUN", "NOT_MEASURED")
-"""Words of a run whose numbers prove nothing."""
-
-BAD = ("REGRESSION", "SLO_BREACH", "FAIL")
-"""Words of a run that proved something wrong."""
-
-OPEN = ("NOT_COMPARABLE", "NO_BASELINE", "INCONCLUSIVE")
-"""Words of a run that decided nothing."""
-
-GOOD = ("PASS", "IMPROVED")
-"""Words of a green run."""
-
-WORDS = (*BROKEN, *BAD, *OPEN, *GOOD)
-"""Every word a run can end with, worst first, in the order of the exit statuses."""
-
 
 def tone_of(word: str) -> str:
     """How a word is shown: ``good``, ``bad``, ``open`` or ``broken``; ``open`` for a word that is not known."""
@@ -101,6 +87,7 @@ class Headline:
         lever: what usually helps the phase; None for a run without a slower phase.
         reason: the gate's or the run's own sentence, in full.
         also: words of other parts of the run, such as ``1 law: FAIL``.
+        judged, not_judged: what the word covers, and what it does not, each in few words; empty where no run said so.
         phase_note: what of the phase it is, where that is known: ``waiting for a turn before the prompt is read``.
     """
 
@@ -113,6 +100,8 @@ class Headline:
     lever: str | None = None
     reason: str = ""
     also: tuple[str, ...] = ()
+    judged: tuple[str, ...] = ()
+    not_judged: tuple[str, ...] = ()
     phase_note: str = ""
 
 
