@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from phasegate.cli import main
-from tests.edges.conftest import quick
+from tests.edges.conftest import quick, small
 
-__all__ = ["quick"]
+__all__ = ["quick", "small"]
 
 ONE_SMALL = "name: small\ninput_tokens: 32\noutput_tokens: 24\nrequests: 8\nwarmups: 1\n"
 

@@ -84,6 +84,7 @@ def test_a_run_is_repeated_with_its_seed_and_without_its_reports() -> None:
     assert command == "pytest perf_tests -k 'a b' --perf-seed 7"
 
 
+@pytest.mark.slow
 def test_the_gate_and_the_report_name_that_command(tmp_path: Path, quick: QuickPytest) -> None:
     report = tmp_path / "r.json"
     desk = Desk(tmp_path, quick)
