@@ -41,6 +41,10 @@ _PLAIN_CHOICE = frozenset({"index", "delta", "logprobs", "finish_reason", "stop_
 """Fields of an ordinary choice."""
 
 
+_PLAIN_FIELDS = {"content": Channel.CONTENT} | dict.fromkeys(REASONING_FIELDS, Channel.REASONING)
+"""Fields that an ordinary delta holds alone, beside a role and empty ones."""
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """What one choice of one chunk holds.
@@ -63,16 +67,20 @@ def output_of(choice: Mapping[str, Any]) -> Output:
     completions dialect (``text``).
     """
     delta = choice.get("delta")
-    if isinstance(delta, dict) and len(delta) == 1 and choice.keys() <= _PLAIN_CHOICE:
-        content = delta.get("content")
-        if isinstance(content, str) and content:
-            return Output([(Channel.CONTENT, content)], [], [])
+    if isinstance(delta, dict) and choice.keys() <= _PLAIN_CHOICE:
+        held = [(name, value) for name, value in delta.items() if value and name != "role"]
+        if not held:
+            return Output([], [], [])
+        ((name, value), *more) = held
+        channel = _PLAIN_FIELDS.get(name)
+        if not more and channel is not None and isinstance(value, str):
+            return Output([(channel, value)], [], [])
     place = "delta" if isinstance(delta, dict) or "message" not in choice else "message"
     given = choice[place] if isinstance(choice.get(place), dict) else {}
-    calls = list(_calls(given))
-    texts: dict[Channel, str] = {Channel.REASONING: _reasoning(given), Channel.CONTENT: "", Channel.TOOL: ""}
+    calls, thought = list(_calls(given)), _reasoning(given)
+    texts: dict[Channel, str] = {Channel.REASONING: thought, Channel.CONTENT: "", Channel.TOOL: ""}
     for channel, text in content_in(given.get("content")):
-        if channel is not Channel.REASONING or not _reasoning(given):
+        if channel is not Channel.REASONING or not thought:
             texts[channel] += text
     texts[Channel.CONTENT] += text_in(given.get("refusal")) + text_in(_of(given.get("audio"), "transcript"))
     texts[Channel.TOOL] += "".join(name + written for _, name, written in calls)
@@ -99,10 +107,15 @@ def _unnamed(choice: Mapping[str, Any], place: str, given: Mapping[str, Any]) ->
 def _understood(fields: Mapping[str, Any], known: frozenset[str]) -> set[str]:
     """The known fields, but for those whose value has a shape in which no text was found."""
     return {
-        name
-        for name in known & fields.keys()
-        if name in _CALLS or not isinstance(fields[name], (dict, list)) or text_in(fields[name])
+        name for name in known & fields.keys() if not isinstance(fields[name], (dict, list)) or _is_read(name, fields)
     } | (known & {"delta", "message", "audio", "usage"})
+
+
+def _is_read(name: str, fields: Mapping[str, Any]) -> bool:
+    """Whether text was found in a field: a call counts where any call has a name or arguments."""
+    if name in _CALLS:
+        return any(called or written for _, called, written in _calls(fields))
+    return bool(text_in(fields[name]))
 
 
 def strange_fields(choice: Mapping[str, Any]) -> Iterator[str]:

@@ -25,9 +25,6 @@ DONE = "[DONE]"
 STRANGE_FIELDS, STRANGE_LENGTH = 4, 60
 """Fields that a message names, and characters of each."""
 
-_REPEATED = (Channel.CONTENT, Channel.REASONING, Channel.TOOL)
-"""Channels whose whole text a server may send again at the end."""
-
 
 class Choice:
     """One of the parallel answers: its output events and its end."""
@@ -77,6 +74,7 @@ class StreamedAnswer:
     """
 
     __slots__ = (
+        "_lengths",
         "calls",
         "choices",
         "done_at",
@@ -118,6 +116,7 @@ class StreamedAnswer:
         self.strange: list[str] = []
         self.unnamed = Unnamed(ignored)
         self.calls: dict[tuple[int, str], list[str]] = {}
+        self._lengths: dict[Channel, int] = {}
 
     @property
     def complete(self) -> bool:
@@ -204,12 +203,14 @@ class StreamedAnswer:
 
     def _from_unnamed(self, strange: Sequence[Found], *, first: bool, last: bool) -> list[tuple[Channel, str]]:
         """Output of a chunk that has text in fields only that are not understood; none where it repeats the answer."""
-        said: list[str] = []
-        if self.unnamed.answered:
-            said = ["".join(one.text for one in self.tokens if one.channel is channel) for channel in _REPEATED]
-        new = (one for one in strange if one.text not in said)
+        new = (one for one in strange if not self._is_said(one.text))
         texts = [one.text for one in new if self.unnamed.alone(one, first=first, last=last)]
         return [(Channel.UNNAMED, "".join(texts))] if texts else []
+
+    def _is_said(self, text: str) -> bool:
+        """Whether a text is all that came in a known channel so far."""
+        channels = [channel for channel, length in self._lengths.items() if length == len(text)]
+        return any("".join(one.text for one in self.tokens if one.channel is channel) == text for channel in channels)
 
     def state(self, index: int) -> Choice:
         """The choice of that index, made where it is new."""
@@ -222,6 +223,8 @@ class StreamedAnswer:
         """Token events of one moment; a proven count belongs to one of them only where there is but one."""
         for channel, text in output:
             self.tokens.append(TokenEvent(at, channel, writable(text), index, proven if len(output) == 1 else None))
+            if channel is not Channel.UNNAMED:
+                self._lengths[channel] = self._lengths.get(channel, 0) + len(text)
 
     def fail(self, message: str) -> None:
         """Note an error of the server; the first one stands."""

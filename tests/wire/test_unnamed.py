@@ -36,6 +36,7 @@ def thought(delta: dict[str, Any]) -> Timeline:
         ({"extra": {"inner_voice": " t", "request_id": "a b"}}, "delta.extra.inner_voice"),
         ({"content": {"body": " t"}}, "delta.content.body"),
         ({"reasoning": {"steps": [" t"]}}, "delta.reasoning.steps"),
+        ({"tool_calls": [{"call": {"plan": " t"}}]}, "delta.tool_calls.call.plan"),
         ({"scratch": "好"}, "delta.scratch"),
         ({"scratch": "t"}, "delta.scratch"),
     ],
