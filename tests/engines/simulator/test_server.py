@@ -335,7 +335,7 @@ def test_a_simulator_that_cannot_start_says_so() -> None:
     taken = SimulatorProcess(SimulatorConfig())
     try:
         port = int(taken.address.rsplit(":", 1)[1])
-        with pytest.raises(SimulatorProcessError, match="ended with status 1"):
+        with pytest.raises(SimulatorProcessError, match="ended with status 5"):
             SimulatorProcess(SimulatorConfig(), port=port)
     finally:
         taken.stop()
