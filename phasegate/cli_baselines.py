@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import glob
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -142,7 +143,8 @@ def _list(_args: argparse.Namespace, store: BaselineStore, console: Screen) -> i
     if count:
         console.print(table)
     else:
-        console.print(f"no baseline under {store.root}; record one with: pytest perf_tests --update-baselines")
+        where = "" if str(store.root) == DEFAULT_ROOT else f" --perf-baselines {shlex.quote(str(store.root))}"
+        console.print(f"no baseline under {store.root}; record one with: pytest perf_tests --update-baselines{where}")
     return 0
 
 

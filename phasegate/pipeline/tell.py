@@ -18,7 +18,7 @@ LONGEST_COMMENT = 60_000
 """Characters; GitHub refuses comments above 65,536."""
 
 MEANINGS: dict[int, str] = {
-    0: "every claim held",
+    0: "every claim that was judged held",
     1: "a metric regressed, an objective was broken, or a law failed",
     2: "stopped before the end",
     3: "an error inside pytest",
@@ -26,7 +26,7 @@ MEANINGS: dict[int, str] = {
     5: "no test was found",
     13: "inconclusive: measure more sessions",
     14: "no baseline, or none that compares",
-    15: "invalid run or baseline",
+    15: "invalid run or baseline, or nothing was measured",
 }
 """pytest's exit status -> what it means; see docs/reference/exit-status.md."""
 

@@ -47,6 +47,9 @@ def test_list_is_friendly_where_nothing_was_recorded_yet(
     monkeypatch.chdir(tmp_path)
     assert main(["baselines", "list"]) == 0
     assert "no baseline under baselines; record one with" in capsys.readouterr().out
+    (tmp_path / "my own").mkdir()
+    assert main(["baselines", "list", "--root", "my own"]) == 0
+    assert "--update-baselines --perf-baselines 'my own'" in " ".join(capsys.readouterr().out.split())
     for words in (["check"], ["show", "x"], ["prune", "x", "--keep", "1"], ["diff", "x", "y"]):
         assert main(["baselines", *words]) == 2
         assert capsys.readouterr().err.count("\n") == 1
