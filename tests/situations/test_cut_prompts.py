@@ -29,9 +29,10 @@ def lengths(one_workload: Callable[[], Path]) -> Path:
     ("cut_at", "told"),
     [
         (100, ["100 prompt tokens counted where 128 were sent"]),
-        (
+        pytest.param(
             60,
             ["60 prompt tokens counted where 64 were sent", "60 prompt tokens counted where 128 were sent"],
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -85,6 +86,7 @@ def test_a_probe_says_both_lengths(quick: QuickPytest) -> None:
     assert "(200 where 300 were sent)" in done.output
 
 
+@pytest.mark.slow
 def test_a_load_of_cut_prompts_is_not_judged(quick: QuickPytest, lengths: Path) -> None:
     """C042: also where no cell would show it."""
     concurrency = lengths / "fixtures" / "load" / "concurrency.yaml"

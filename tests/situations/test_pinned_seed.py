@@ -44,6 +44,7 @@ def test_a_second_run_with_the_same_seed_sends_new_prompts_of_the_same_lengths(
     assert not beginnings[0] & beginnings[1]
 
 
+@pytest.mark.slow
 def test_two_labs_of_one_run_share_no_prompt(quick: QuickPytest, one_workload: Callable[[], Path]) -> None:
     """C039: candidate and reference behind one address, as one who tries the gate out does it."""
     folder = one_workload()
@@ -56,6 +57,7 @@ def test_two_labs_of_one_run_share_no_prompt(quick: QuickPytest, one_workload: C
     assert len({tuple(text.split()[:8]) for text in sent}) == len(sent)
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 def test_a_silent_cache_does_not_make_the_second_run_fast(
     quick: QuickPytest, one_workload: Callable[[str], Path]
