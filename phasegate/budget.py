@@ -1,15 +1,18 @@
-"""What fits into a budget of time: requests per cell, sessions, and requests per level of load.
+"""What a request costs in time, and which plan fits into a budget of time.
 
-A few probe requests tell what a request costs: something fixed, something per prompt token, something per output token.
-From that follows what the planned run would take. Where it does not fit, requests per cell shrink first, down to what
-the statistics need, then sessions, then the load; where even the least does not fit, the plan says what would.
+A request costs something fixed, something per prompt token and something per output token; requests that were answered
+one at a time show how much. From that follows what a planned run takes. Where it does not fit, requests per cell shrink
+first, down to what the statistics need, then sessions, then the load; where even the least does not fit, the plan says
+what would, and the run stops at its budget with what it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
+from phasegate.spending import Part, Spending
 from phasegate.units import format_seconds
 from phasegate.workload import Workload
 
@@ -17,7 +20,7 @@ LEAST_REQUESTS = 5
 """Requests of a cell below which no law is decided (`stats.blocks.MIN_BLOCKS`)."""
 
 OVERHEAD = 1.15
-"""What a run takes beyond its requests: engines started again, warm-ups, connections, judging. An allowance."""
+"""What a run takes beyond its requests: connections, metrics pages, judging. An allowance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,109 +31,112 @@ class RequestCost:
     per_input: float
     per_output: float
 
-    def of(self, input_tokens: int, output_tokens: int) -> float:
-        """Seconds of a request of these lengths."""
-        return self.fixed + self.per_input * input_tokens + self.per_output * output_tokens
+    def of(self, asked: Spending) -> float:
+        """Seconds of what is asked for, one request after another."""
+        return self.fixed * asked.requests + self.per_input * asked.input_tokens + self.per_output * asked.output_tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
-    """One probe request: its lengths and the seconds it took."""
+class Answered:
+    """One request that was answered while no other ran.
+
+    Attributes:
+        input_tokens, output_tokens: its lengths.
+        first: seconds from its send to its first token.
+        last: seconds from its send to its last token.
+    """
 
     input_tokens: int
     output_tokens: int
-    seconds: float
+    first: float
+    last: float
 
 
-def request_cost(short: Probe, long_prompt: Probe, long_answer: Probe) -> RequestCost:
-    """The cost that three probes show; a longer request is never taken to be cheaper.
+def request_cost(answered: Iterable[Answered]) -> RequestCost | None:
+    """The cost that answered requests show; a longer request is never taken to be cheaper.
 
-    Raises:
-        ValueError: a probe is not longer than the short one where it should be.
+    None where no answer had two tokens, so that nothing is known of the time per token.
     """
-    more_in = long_prompt.input_tokens - short.input_tokens
-    more_out = long_answer.output_tokens - short.output_tokens
-    if more_in <= 0 or more_out <= 0:
-        raise ValueError("probes of a cost need a longer prompt and a longer answer than the short one")
-    per_input = max(0.0, (long_prompt.seconds - short.seconds) / more_in)
-    per_output = max(0.0, (long_answer.seconds - short.seconds) / more_out)
-    fixed = short.seconds - per_input * short.input_tokens - per_output * short.output_tokens
-    return RequestCost(max(0.0, fixed), per_input, per_output)
+    firsts: dict[int, list[float]] = {}
+    paces = []
+    for one in answered:
+        firsts.setdefault(one.input_tokens, []).append(one.first)
+        if one.output_tokens > 1:
+            paces.append((one.last - one.first) / (one.output_tokens - 1))
+    if not paces:
+        return None
+    short, long = min(firsts), max(firsts)
+    low, high = median(firsts[short]), median(firsts[long])
+    per_input = max(0.0, (high - low) / (long - short)) if long > short else 0.0
+    per_output = max(0.0, median(paces))
+    return RequestCost(max(0.0, low - per_input * short - per_output), per_input, per_output)
+
+
+def seconds_of(parts: Iterable[Part], cost: RequestCost) -> float:
+    """What parts of a plan take, load as if one request went after the other: a server that batches is faster."""
+    return OVERHEAD * sum(cost.of(part.planned) + part.times * part.seconds for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the run would measure without a budget.
+class Choice:
+    """How much is measured.
 
     Attributes:
-        workloads: measured once in every session.
-        sessions: sessions that the gate begins with, at least 1.
-        most_sessions: sessions that it may come to while comparisons are open.
-        load: what is sent under load, as workload and number of requests.
+        requests: of every cell at most; None leaves each workload as it is.
+        sessions: of the gate; None as many as it begins with.
+        with_load: whether load is measured.
     """
 
-    workloads: tuple[Workload, ...]
-    sessions: int
-    most_sessions: int
-    load: tuple[tuple[Workload, int], ...]
+    requests: int | None = None
+    sessions: int | None = None
+    with_load: bool = True
+
+    def applied(self, workload: Workload) -> Workload:
+        """The workload with no more requests than chosen."""
+        return workload if self.requests is None else workload.with_requests(min(self.requests, workload.requests))
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetPlan:
-    """What is measured instead.
+    """What is measured instead of everything.
 
     Attributes:
-        requests: of every cell; None leaves each workload as it is.
-        sessions: of the gate.
-        with_load: whether load is measured.
+        choice: how much.
         seconds: what that is expected to take.
         reason: the plan in one sentence with its numbers.
     """
 
-    requests: int | None
-    sessions: int
-    with_load: bool
+    choice: Choice
     seconds: float
     reason: str
 
 
-def plan_budget(budget: float, cost: RequestCost, wanted: Wanted) -> BudgetPlan:
-    """The largest plan that fits into ``budget`` seconds; the smallest there is where none fits."""
-    most = max((workload.requests for workload in wanted.workloads), default=LEAST_REQUESTS)
-    choices: list[tuple[int | None, int, bool]] = [
-        (None, n, True) for n in range(wanted.most_sessions, wanted.sessions - 1, -1)
-    ]
-    choices += [(n, wanted.sessions, True) for n in range(most - 1, LEAST_REQUESTS - 1, -1)]
-    choices += [(LEAST_REQUESTS, n, True) for n in range(wanted.sessions - 1, 0, -1)]
-    choices += [(LEAST_REQUESTS, 1, False)]
-    for requests, sessions, with_load in choices:
-        seconds = _seconds(cost, wanted, requests, sessions, with_load=with_load)
-        if seconds <= budget:
+def plan_budget(
+    budget: float, seconds: Callable[[Choice], float], *, requests: int, sessions: int, words: Callable[[Choice], str]
+) -> BudgetPlan:
+    """The largest plan that fits into ``budget`` seconds; the smallest there is where none fits.
+
+    Args:
+        budget: seconds that are left.
+        seconds: what a choice takes.
+        requests: the most of any cell.
+        sessions: that the gate begins with; 1 where it has none.
+        words: what a choice measures, for the sentence.
+    """
+    choices = [Choice()]
+    choices += [Choice(n) for n in range(requests - 1, LEAST_REQUESTS - 1, -1)]
+    least = min(LEAST_REQUESTS, requests)
+    choices += [Choice(least, n) for n in range(sessions - 1, 0, -1)]
+    choices += [Choice(least, 1 if sessions > 1 else None, with_load=False)]
+    for choice in choices:
+        took = seconds(choice)
+        if took <= budget:
             break
-    return BudgetPlan(requests, sessions, with_load, seconds, _reason(budget, seconds, requests, sessions, with_load))
-
-
-def _seconds(cost: RequestCost, wanted: Wanted, requests: int | None, sessions: int, *, with_load: bool) -> float:
-    session = sum(_workload_seconds(cost, workload, requests) for workload in wanted.workloads)
-    total = sessions * session
-    if with_load:
-        # As if one after another: a server that batches is faster, and one that does not is not slower.
-        total += sum(_workload_seconds(cost, workload, None) / workload.requests * n for workload, n in wanted.load)
-    return total * OVERHEAD
-
-
-def _workload_seconds(cost: RequestCost, workload: Workload, requests: int | None) -> float:
-    repeats = workload.requests if requests is None else min(requests, workload.requests)
-    return repeats * sum(cost.of(cell.input_tokens, cell.output_tokens) for cell in workload.cells)
-
-
-def _reason(budget: float, seconds: float, requests: int | None, sessions: int, with_load: bool) -> str:
-    cells = "requests as in the workload files" if requests is None else f"{requests} requests a cell"
-    load = "load" if with_load else "no load"
-    plan = f"{cells}, {sessions} session{'s' if sessions != 1 else ''}, {load}: about {format_seconds(seconds)}"
-    if seconds > budget:
-        return f"{format_seconds(budget)} left of the budget are too short; the least there is to measure is {plan}"
-    return f"{format_seconds(budget)} left of the budget: {plan}"
+    said = f"{words(choice)}: about {format_seconds(took)}"
+    if took > budget:
+        said = f"are too short; the least there is to measure is {said}, so some of it will be left undecided"
+        return BudgetPlan(choice, took, f"{format_seconds(budget)} left of the budget {said}")
+    return BudgetPlan(choice, took, f"{format_seconds(budget)} left of the budget: {said}")
 
 
 def probe_lengths(workloads: Sequence[Workload]) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:

@@ -15,14 +15,12 @@ from phasegate.gate.diagnose import Repeats, Situation
 from phasegate.gate.diagnose.from_runs import situation_of
 from phasegate.gate.slo import Objective
 from phasegate.lab import Lab, MeasurementError
-from phasegate.load.closed import run_closed
 from phasegate.load_lab import LoadLab
 from phasegate.load_plan import LevelPlan
 from phasegate.metric import Undefined, time_to_first_token
 from phasegate.prompt import PromptWriter
 from phasegate.run import WorkloadRun
 from phasegate.timeline import Expected, Timeline
-from phasegate.wire.decoding import decode
 from phasegate.workload import Planned, Workload
 
 LEVELS = (1, 4)
@@ -194,10 +192,9 @@ def measure_repeats(
     requests = [
         lab.request(f"{start} {end}", expected, output_tokens, len(start) if marked else 0) for start, end in prompts
     ]
-    result = run_closed(lab.target, requests, max_concurrency=1)
+    result, lines, _ = lab.send(requests)
     if result.partial:
         raise KeyboardInterrupt
-    lines = [decode(recording, lab.target.api_key) for recording in result.recordings]
     early, later = lines[:beginnings], lines[beginnings:]
     shares = [_cached(part, prompt_tokens) for part in (early, later)]
     return Repeats(shared_tokens, prompt_tokens, _ttft(early), _ttft(later), *shares)

@@ -1,21 +1,16 @@
-"""From a lab to a verdict: how many sessions are measured, against what, and in which order.
+"""From a lab to a verdict against stored sessions: how many sessions are measured.
 
-Stored: a few candidate sessions against those in ``baselines/``; a comparison that the first ones already acquit ends
+A few candidate sessions are compared with those in ``baselines/``; a comparison that the first ones already acquit ends
 there, the others get more sessions up to a budget fixed beforehand and are judged once, at the end. Stopping early only
-ever acquits, so it costs no false alarms.
-
-Paired: candidate and reference in one sitting, block by block in a random order that treats both alike.
+ever acquits, so it costs no false alarms. Where a limit of the run ends the measuring, the whole sessions are judged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass, field, replace
 
 from phasegate.baseline.store import BaselineStore
-from phasegate.gate.blocks import ORDER_KEY
 from phasegate.gate.client_growth import OWN_ERROR, tells_own_error
 from phasegate.gate.comparable import differing_keys
 from phasegate.gate.judge import Place, judge
@@ -23,9 +18,9 @@ from phasegate.gate.pinned import with_pinned
 from phasegate.gate.policy import Policy
 from phasegate.gate.verdict import GateResult, Verdict
 from phasegate.lab import Lab
-from phasegate.session import Measurement, Session
-from phasegate.sitting import session_of, sit
-from phasegate.stats.paired import block_orders
+from phasegate.session import Session
+from phasegate.sitting import REPEATS, session_of, sit
+from phasegate.spending import NOTHING, LimitReachedError, spending_of
 from phasegate.workload import Workload
 
 Say = Callable[[str], None]
@@ -33,11 +28,18 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """A verdict and the sessions it was made from, baseline or reference first."""
+    """A verdict and the sessions it was made from, baseline or reference first.
+
+    Attributes:
+        result: the verdict.
+        baseline, candidate: the sessions, or the blocks of each side.
+        stopped: which limit of the run ended the measuring before its plan was done; None where none did.
+    """
 
     result: GateResult
     baseline: tuple[Session, ...]
     candidate: tuple[Session, ...]
+    stopped: str | None = None
 
 
 def find_baseline(
@@ -88,38 +90,91 @@ def gate_stored(
     baseline, nearby = find_baseline(store, known, policy, pinned)
     place = Place(looked_for=str(store.folder(known.fingerprint, pinned)), nearby=nearby)
     place = place if record_with is None else replace(place, record_with=record_with)
+    taken = _Taken(lab, say)
     if not baseline:
         # Nothing to compare with, so nothing is lost to a disturbed host and no second try is worth its time.
-        seen = [session_of(lab, [lab.measure(workload) for workload in workloads], None)]
-        current = lab
-        while len(seen) < (sessions or 1):
-            sitting = sit(current, workloads, say=say, repeats=0)
-            seen.append(sitting.session)
-            current = sitting.lab
-        return Gated(judge([], seen, policy, place=place), (), tuple(seen))
-    first = sit(lab, workloads, fresh=False, say=say)
-    candidate, current = [first.session], first.lab
+        taken.take_for_the_report(workloads)
+        taken.take(workloads, sessions or 1, repeats=0)
+        result = judge([], taken.sessions, policy, place=place, stopped=taken.stopped)
+        return Gated(result, (), tuple(taken.sessions), taken.stopped)
     planned = sessions is None
     for wanted in (policy.first_sessions, policy.session_budget) if sessions is None else (sessions,):
-        while len(candidate) < wanted:
-            if say is not None:
-                say(f"session {len(candidate) + 1} of {wanted}")
-            sitting = sit(current, workloads, say=say)
-            candidate.append(sitting.session)
-            current = sitting.lab
-        result = judge(baseline, candidate, policy, planned=planned, place=place)
+        taken.take(workloads, wanted, planned=sessions or policy.first_sessions)
+        result = judge(
+            baseline,
+            taken.sessions,
+            policy,
+            planned=planned and taken.stopped is None,
+            place=place,
+            stopped=taken.stopped,
+        )
         # Only what is still open is measured again.
         workloads = [one for one in workloads if any(cell.label in result.needs_more for cell in one.cells)]
-        if not workloads:
+        if not workloads or taken.stopped:
             break
+    candidate = taken.sessions
     if _regressed(result) and tells_own_error(baseline):
         lab.calibrations.measure([1])
         facts = {OWN_ERROR: lab.calibrations.as_json()}
         candidate = [replace(one, client={**one.client, **facts}) for one in candidate]
-        result = judge(baseline, candidate, policy, planned=planned, place=place)
+        result = judge(baseline, candidate, policy, planned=planned, place=place, stopped=taken.stopped)
     if pinned is None:
         result = with_pinned(result, _against_pins(store, known, candidate, policy))
-    return Gated(result, tuple(baseline), tuple(candidate))
+    return Gated(result, tuple(baseline), tuple(candidate), taken.stopped)
+
+
+@dataclass
+class _Taken:
+    """Sessions measured one after another, whole ones only, until there are enough or a limit of the run ends it.
+
+    Attributes:
+        lab: the lab of the newest session; the first goes on with what it has measured already.
+        say: told what is going on.
+        sessions: the whole ones; where not one is, what the first one measured whole.
+        stopped: which limit ended it, in one line, or None.
+    """
+
+    lab: Lab
+    say: Say | None
+    sessions: list[Session] = field(default_factory=list)
+    stopped: str | None = None
+
+    def take(
+        self, workloads: Sequence[Workload], wanted: int, *, planned: int | None = None, repeats: int = REPEATS
+    ) -> None:
+        """Measure until there are ``wanted`` sessions; those beyond ``planned`` only where the limits leave room."""
+        while len(self.sessions) < wanted and self.stopped is None:
+            number = len(self.sessions)
+            if self.say is not None and number:
+                self.say(f"session {number + 1} of {wanted}")
+            if planned is not None and number >= planned:
+                more = sum((spending_of(one, self.lab.requests) for one in workloads), NOTHING)
+                self.stopped = self.lab.traffic.why_not_more(more)
+            if self.stopped is None:
+                self._take_one(workloads, fresh=number > 0, repeats=repeats)
+
+    def take_for_the_report(self, workloads: Sequence[Workload]) -> None:
+        """The first session where there is nothing to compare it with: nobody asks what disturbed it."""
+        try:
+            self.sessions.append(session_of(self.lab, [self.lab.measure_whole(one) for one in workloads], None))
+        except LimitReachedError as error:
+            self._keep_whole_runs(error)
+
+    def _take_one(self, workloads: Sequence[Workload], *, fresh: bool, repeats: int) -> None:
+        try:
+            sitting = sit(self.lab, workloads, fresh=fresh, say=self.say, repeats=repeats)
+        except LimitReachedError as error:
+            self._keep_whole_runs(error)
+            return
+        self.sessions.append(sitting.session)
+        self.lab = sitting.lab
+
+    def _keep_whole_runs(self, error: LimitReachedError) -> None:
+        """Where a limit ended the first session, what it measured whole is still a session, of fewer workloads."""
+        self.stopped = str(error)
+        whole = [run for run in self.lab.runs.values() if run.cut is None and run.problem() is None]
+        if not self.sessions and whole:
+            self.sessions.append(session_of(self.lab, whole, None))
 
 
 def _regressed(result: GateResult) -> bool:
@@ -135,64 +190,3 @@ def _against_pins(
         for label in store.pins()
         if (sessions := store.read(known.fingerprint, label))
     }
-
-
-def gate_paired(
-    candidate: Lab,
-    reference: Lab,
-    workloads: Sequence[Workload],
-    policy: Policy,
-    *,
-    blocks: int,
-    say: Say | None = None,
-) -> Gated:
-    """Judge a lab's engine against a reference that runs at the same time.
-
-    Every block visits each side twice, in one of the orders ABBA and BAAB, so that a drift of the host falls on both
-    sides alike. The repetitions of each workload are spread over the visits.
-
-    Raises:
-        MeasurementError, CalibrationError: a visit cannot be measured.
-    """
-    # The plan of each visit is in its workloads; the lab's own override would undo it.
-    labs = {"candidate": replace(candidate, requests=None), "reference": replace(reference, requests=None)}
-    found: dict[str, list[Session]] = {"candidate": [], "reference": []}
-    orders = block_orders(blocks, np.random.default_rng([candidate.seed, 7]))
-    for number, order in enumerate(orders, 1):
-        visits: dict[str, list[Session]] = {"candidate": [], "reference": []}
-        for letter in order:
-            side = "reference" if letter == "A" else "candidate"
-            if say is not None:
-                say(f"block {number} of {blocks}: {side}")
-            lab = labs[side] = labs[side].renewed(restart=False)
-            visits[side].append(session_of(lab, [lab.measure(workload) for workload in workloads], None))
-        for side, sessions in visits.items():
-            found[side].append(_one_block(sessions, number, order))
-    result = judge(found["reference"], found["candidate"], policy, paired=True)
-    return Gated(result, tuple(found["reference"]), tuple(found["candidate"]))
-
-
-def _one_block(visits: Sequence[Session], number: int, order: str) -> Session:
-    """The visits of one side in one block as a single session."""
-    merged = [_merged(parts) for parts in zip(*(visit.measurements for visit in visits), strict=True)]
-    client = {**visits[0].client, ORDER_KEY: order}
-    return replace(visits[0], session_id=f"block-{number:03d}", measurements=tuple(merged), client=client)
-
-
-def _merged(parts: Sequence[Measurement]) -> Measurement:
-    """The same measurement of several visits, as one."""
-    return replace(
-        parts[0],
-        samples=tuple(value for part in parts for value in part.samples),
-        requests=sum(part.requests for part in parts),
-        failed=sum(part.failed for part in parts),
-        invalid=sum(part.invalid for part in parts),
-        flags=tuple(sorted({flag for part in parts for flag in part.flags})),
-    )
-
-
-def spread_over_visits(workloads: Sequence[Workload], requests: int | None) -> list[Workload]:
-    """The workloads with the repetitions of one visit: about a quarter of a session's, at least three."""
-    return [
-        replace(one, requests=max(3, (requests or one.requests) // 4), warmups=min(one.warmups, 1)) for one in workloads
-    ]

@@ -16,16 +16,20 @@ class Judged(Failed):
 
     Attributes:
         word: ``FAIL`` for a broken law, else one of the verdicts, such as ``INCONCLUSIVE`` or ``INVALID_RUN``.
+        reason: one line.
         more_would_decide: whether more requests are what is missing.
+        names_limit: whether the reason says which limit of the run kept it from measuring more.
     """
 
     # As pytest's own outcomes do: reports then say "Judged: ..." without a module path.
     __module__ = "builtins"
 
-    def __init__(self, word: str, reason: str, *, more_would_decide: bool = False) -> None:
+    def __init__(self, word: str, reason: str, *, more_would_decide: bool = False, names_limit: bool = False) -> None:
         super().__init__(shown(f"{word}: {reason}"), pytrace=False)
         self.word = word
+        self.reason = reason
         self.more_would_decide = more_would_decide
+        self.names_limit = names_limit
 
 
 class NotJudged(Skipped):

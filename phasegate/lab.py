@@ -21,7 +21,7 @@ from phasegate.engines.host_probe import HostWatch, watch_host
 from phasegate.engines.identity import ClientIdentity, ServerIdentity
 from phasegate.engines.metrics.page import MetricsDoor
 from phasegate.engines.profile import EngineProfile
-from phasegate.load.driving import LoadResult
+from phasegate.load.driving import LoadResult, OnDone
 from phasegate.load.health import no_garbage_collection
 from phasegate.load.own_error import Calibrations
 from phasegate.load.patience import Patience, run_patiently
@@ -31,10 +31,11 @@ from phasegate.metric import metric_named
 from phasegate.prompt import Calibration, PromptWriter, UncountableError, calibrate, calibrate_known, seed_of
 from phasegate.run import Measured, WorkloadRun, usable_value
 from phasegate.server_view import ServerView
-from phasegate.spending import OverspentError, Purse
+from phasegate.spending import LimitReachedError
 from phasegate.stats.counters import counted_together
 from phasegate.stats.first_token import Overheads
 from phasegate.timeline import Expected, Recording, Timeline
+from phasegate.traffic import Traffic
 from phasegate.wire.decoding import decode
 from phasegate.words import COMMON_WORDS
 from phasegate.workload import Planned, Workload, plan_blocks, plan_warmups
@@ -48,14 +49,18 @@ class MeasurementError(RuntimeError):
 
 
 class Progress(Protocol):
-    """Told about every request as it ends."""
+    """Told about every request as it ends.
+
+    Attributes:
+        shows_ttft: whether it shows the running median, for which answers are decoded between requests.
+    """
+
+    @property
+    def shows_ttft(self) -> bool:
+        """See above."""
 
     def __call__(self, workload: str, done: int, planned: int, ttft_p50: float | None) -> None:
-        """``done`` of ``planned`` requests have ended; ``ttft_p50`` is the running median in seconds."""
-
-
-def no_progress(workload: str, done: int, planned: int, ttft_p50: float | None) -> None:
-    """A progress that nobody watches."""
+        """``done`` of ``planned`` requests have ended; ``ttft_p50`` is the running median in seconds, if known."""
 
 
 @dataclass
@@ -73,11 +78,11 @@ class Lab:
         endpoint: the endpoint for workloads that name none.
         mark_prefix: whether requests of workloads that share beginnings mark them for caching.
         requests: overrides the repetitions of every workload; None leaves them.
-        progress: told about every request.
+        progress: told about every request, or None.
         sentinel: the lab of a frozen reference that is measured in every session, or None.
         watch: looks after the engine's host since this session began; None where the engine runs elsewhere.
         plan: how a budget of time was divided, in one sentence, for the report; None without a budget.
-        purse: the cap on tokens, shared by everything this run opens; None without one.
+        traffic: counts what is sent and ends it at the user's limits; shared by everything this run opens.
         patience: waits where the server limits the rate.
         calibrations: the client's own error, as far as it was measured; shared by all sessions of a run.
         metrics_urls: metrics pages of the workers behind the server, to read instead of its own; none for its own.
@@ -96,11 +101,11 @@ class Lab:
     endpoint: str = "chat"
     mark_prefix: bool = False
     requests: int | None = None
-    progress: Progress = no_progress
+    progress: Progress | None = None
     sentinel: Lab | None = None
     watch: HostWatch | None = None
     plan: str | None = None
-    purse: Purse | None = None
+    traffic: Traffic = field(default_factory=Traffic)
     patience: Patience = field(default_factory=Patience)
     calibrations: Calibrations = field(default_factory=Calibrations)
     metrics_urls: tuple[str, ...] = field(default=(), repr=False)
@@ -128,20 +133,60 @@ class Lab:
     def measure(self, workload: Workload) -> WorkloadRun:
         """What the workload measures on this engine; measured at the first call, remembered after.
 
+        Where a limit of the run ends it early, it comes back with what was measured until then.
+
         Raises:
             MeasurementError: the server refuses the workload or too much of the run failed to be judged.
             CalibrationError: prompts of the wanted length cannot be written.
+            LimitReachedError: the run's time or tokens are used up, and nothing of it was measured.
             KeyboardInterrupt: the user stopped; what was measured until then is kept in ``runs``.
         """
+        done = self._measured(workload)
+        if done.cut and not done.measured:
+            raise LimitReachedError(f"{workload.name}: nothing was measured: {done.cut}")
+        problem = done.problem()
+        if problem is not None:
+            raise MeasurementError(problem)
+        return done
+
+    def _measured(self, workload: Workload) -> WorkloadRun:
         done = self.runs.get(workload.name)
         if done is None:
             done = self.runs[workload.name] = self._run(self._resolved(workload))
         if done.partial:
             raise KeyboardInterrupt
-        problem = done.problem()
-        if problem is not None:
-            raise MeasurementError(problem)
         return done
+
+    def measure_whole(self, workload: Workload) -> WorkloadRun:
+        """As `measure`, for sessions, which hold every planned request or none.
+
+        Raises:
+            MeasurementError, CalibrationError, KeyboardInterrupt: as `measure`.
+            LimitReachedError: the run's time or tokens were used up before its end.
+        """
+        run = self.measure(workload)
+        if run.cut is not None:
+            raise LimitReachedError(run.cut)
+        return run
+
+    def visit(self, workloads: Sequence[Workload]) -> list[WorkloadRun]:
+        """Measure workloads of which more is measured later: one unfit answer among so few is no problem yet.
+
+        Raises:
+            MeasurementError: the server refuses a workload, or not one request of the visit ended well.
+            CalibrationError, KeyboardInterrupt: as `measure`.
+            LimitReachedError: as `measure_whole`.
+        """
+        runs = []
+        with no_garbage_collection():  # once, and not before each of many short runs
+            for workload in workloads:
+                run = self._measured(workload)
+                if run.cut is not None:
+                    raise LimitReachedError(run.cut)
+                runs.append(run)
+        if not any(line.status == "ok" for run in runs for line in run.timelines()):
+            raise MeasurementError(next(filter(None, (run.problem() for run in runs)), "nothing was measured"))
+        return runs
 
     def extend(self, workload: Workload) -> WorkloadRun:
         """Measure a workload that is measured already as often again, with new prompts, and remember both.
@@ -155,12 +200,13 @@ class Lab:
         first = 1 + max(one.planned.block for one in done.measured)
         rng = np.random.default_rng([self.seed, first, *workload.name.encode()])
         before, disturbance = self.server_view.read(), self._watched()
-        result, more = self._send(done.workload, plan_blocks(done.workload, rng, first), writer)
+        result, more, cut = self._send(done.workload, plan_blocks(done.workload, rng, first), writer)
         server = counted_together([done.server, self.server_view.since(before)])
         self.runs[workload.name] = replace(
             done,
             measured=(*done.measured, *more),
-            partial=result.partial,
+            partial=result.partial and cut is None,
+            cut=cut,
             notes=tuple(dict.fromkeys([*done.notes, *result.health.warnings()])),
             server=server,
             disturbed=done.disturbed or disturbance(),
@@ -200,15 +246,16 @@ class Lab:
         assert workload.endpoint is not None
         writer = PromptWriter(self.calibration(workload.endpoint), self.prompt_seed)
         rng = np.random.default_rng([self.seed, *workload.name.encode()])
-        _, warmups = self._send(workload, plan_warmups(workload), writer, report=False)
+        _, warmups, _ = self._send(workload, plan_warmups(workload), writer, report=False)
         plan = plan_blocks(workload, rng)
         before, disturbance = self.server_view.read(), self._watched()
-        result, measured = self._send(workload, plan, writer)
+        result, measured, cut = self._send(workload, plan, writer)
         run = WorkloadRun(
             workload=workload,
             measured=tuple(measured),
             warmups=tuple(warmups),
-            partial=result.partial,
+            partial=result.partial and cut is None,
+            cut=cut,
             notes=result.health.warnings(),
             server=self.server_view.since(before),
             disturbed=disturbance(),
@@ -299,19 +346,32 @@ class Lab:
 
     def send_one(self, prompt: str, expected: Expected, output_tokens: int) -> Timeline:
         """Send a single request outside any workload and understand the answer."""
-        request = self.request(prompt, expected, output_tokens)
-        result = run_patiently(self.target, [request], self.patience)
+        result, lines, cut = self.send([self.request(prompt, expected, output_tokens)])
+        if cut is not None and not lines:
+            raise LimitReachedError(cut)
         if result.partial:
             raise KeyboardInterrupt
-        return decode(result.recordings[0], self.target.api_key)
+        return lines[0]
+
+    def send(
+        self, requests: Sequence[Request], *, on_done: OnDone | None = None
+    ) -> tuple[LoadResult, list[Timeline], str | None]:
+        """Send requests one at a time, as many as the run's limits allow.
+
+        Returns the result, its answers understood, and which limit ended it before the last request, or None.
+        """
+        count, cut = self.traffic.allowed(requests)
+        result = run_patiently(
+            self.target, requests[:count], self.patience, on_done=on_done, stop=self.traffic.out_of_time
+        )
+        lines = [decode(recording, self.target.api_key) for recording in result.recordings]
+        self.traffic.count(lines, alone=True)
+        if len(lines) < count and not (result.interrupted or result.server_gone):
+            cut = self.traffic.why_not()
+        return result, lines, cut
 
     def request(self, prompt: str, expected: Expected, output_tokens: int, reusable: int = 0) -> Request:
         """The request for a prompt, in the engine's dialect; its first ``reusable`` characters marked for caching."""
-        if self.purse is not None:
-            try:
-                self.purse.take(prompt, expected.prompt_tokens, output_tokens)
-            except OverspentError as error:
-                raise MeasurementError(str(error)) from None
         body: dict[str, object] = dict(self.profile.request_extras(expected.endpoint, output_tokens))
         if expected.endpoint != "ollama":  # whose temperature is one of its options
             body["temperature"] = 0
@@ -341,15 +401,13 @@ class Lab:
 
     def _send(
         self, workload: Workload, plan: Sequence[Planned], writer: PromptWriter, *, report: bool = True
-    ) -> tuple[LoadResult, list[Measured]]:
+    ) -> tuple[LoadResult, list[Measured], str | None]:
         requests = [self._planned_request(planned, workload, writer) for planned in plan]
-        # Where nobody watches, nothing is decoded between requests.
-        watched = report and self.progress is not no_progress
-        watcher = _Watcher(self.progress, workload.name, len(plan)) if watched else None
-        result = run_patiently(self.target, requests, self.patience, on_done=watcher)
-        lines = [decode(recording, self.target.api_key) for recording in result.recordings]
+        progress = self.progress if report else None
+        watcher = _Watcher(progress, workload.name, len(plan)) if progress is not None else None
+        result, lines, cut = self.send(requests, on_done=watcher)
         # A stopped run has fewer recordings than the plan has requests.
-        return result, [Measured(p, line) for p, line in zip(plan, lines, strict=False)]
+        return result, [Measured(p, line) for p, line in zip(plan, lines, strict=False)], cut
 
 
 @dataclass
@@ -364,6 +422,9 @@ class _Watcher:
 
     def __call__(self, place: int, recording: Recording) -> None:
         self.done = place + 1
+        if not self.progress.shows_ttft:
+            self.progress(self.workload, self.done, self.planned, None)
+            return
         value = usable_value(decode(recording), metric_named("ttft"))
         if value is not None:
             self.ttfts.append(value)

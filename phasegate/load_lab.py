@@ -17,7 +17,6 @@ from phasegate.client_error import ClientError, Watched, joined
 from phasegate.gate.slo import Objective
 from phasegate.gate.slo_search import Limit, limits, next_level, next_rate
 from phasegate.lab import Lab, MeasurementError
-from phasegate.load.closed import run_closed
 from phasegate.load.collision import run_collision
 from phasegate.load.driving import LoadResult, OnDone
 from phasegate.load.health import ClientHealth
@@ -33,7 +32,9 @@ from phasegate.load.workers.job import Job
 from phasegate.load_plan import LevelPlan
 from phasegate.load_run import Collision, LevelRun, Pieces, Round, wrong_prompts
 from phasegate.metric import Undefined, time_to_first_token
+from phasegate.spending import LimitReachedError
 from phasegate.stats.counters import counted_together
+from phasegate.timeline import Timeline
 from phasegate.units import format_seconds
 from phasegate.wire.decoding import decode
 from phasegate.workload import Workload
@@ -51,7 +52,8 @@ class LoadLab:
 
     Attributes:
         lab: the engine and how to talk to it.
-        say: told what is going on, for a live line; None where nobody watches.
+        say: told what is going on; None where nobody watches.
+        watched: whether it is told of ended requests too, inside the measured window.
         levels: what was measured with `measure_levels`, by requests in flight.
         collisions: what was measured with `collide`.
         in_pieces: the same on an engine that reads prompts in smaller pieces, or None.
@@ -59,10 +61,12 @@ class LoadLab:
         rates: levels of `find_rate`, by requests a second.
         found: what the searches found.
         driver: who sends levels and rates: this process, or several workers.
+        cut: which limit of the run ended the levels before their plan was done; None for none.
     """
 
     lab: Lab
     say: Say | None = None
+    watched: bool = False
     levels: dict[int, LevelRun] = field(default_factory=dict)
     collisions: list[Collision] = field(default_factory=list)
     in_pieces: Pieces | None = None
@@ -70,6 +74,7 @@ class LoadLab:
     rates: dict[float, LevelRun] = field(default_factory=dict)
     found: list[Limit] = field(default_factory=list)
     driver: Driver = field(default_factory=OneProcess)
+    cut: str | None = None
     _blocks: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     _workload_of: dict[str, str] = field(default_factory=dict)
     _warm: bool = False
@@ -87,22 +92,31 @@ class LoadLab:
     def measure_levels(self, workload: Asked, plans: Sequence[LevelPlan]) -> dict[int, LevelRun]:
         """Every level of the plan, measured once and remembered.
 
+        Where a limit of the run ends it early, ``cut`` says which, and levels that were not begun are missing.
+
         Raises:
             KeyboardInterrupt: the user stopped; what was measured until then is kept in ``levels`` as partial.
             CalibrationError, MeasurementError: prompts cannot be written.
         """
         missing = [plan for plan in plans if plan.level not in self.levels]
-        if not missing:
+        if not missing or self.cut is not None:
             return self.levels
-        self.calibrate(plan.level for plan in missing)
+        try:
+            self._measure_rounds(workload, missing)
+        except LimitReachedError as error:
+            self.cut = str(error)
+        return self.levels
+
+    def _measure_rounds(self, workload: Asked, plans: Sequence[LevelPlan]) -> None:
+        self.lab.traffic.must_allow(())
+        self.calibrate(plan.level for plan in plans)
         self._warm_up(workload)
         rng = np.random.default_rng([self.lab.seed, *b"levels"])
-        for number in range(max(plan.rounds for plan in missing)):
-            for place in rng.permutation(len(missing)):
-                plan = missing[int(place)]
+        for number in range(max(plan.rounds for plan in plans)):
+            for place in rng.permutation(len(plans)):
+                plan = plans[int(place)]
                 if number < plan.rounds:
                     self._visit(self.levels, workload, plan)
-        return self.levels
 
     def calibrate(self, levels: Iterable[int]) -> None:
         """Measure the client's own error at those concurrencies, where it is not known yet; the server idles."""
@@ -110,9 +124,7 @@ class LoadLab:
         proxied = target.transport == "auto" and route_to(target.base_url).proxy is not None
 
         def watcher(level: int, requests: Sequence[Request]) -> OnDone | None:
-            if self.say is None:
-                return None
-            return LoadWatcher(self.say, level, requests, doing="calibrating the client with")
+            return self._watcher(level, requests, "calibrating the client with")
 
         transport = "httpx2" if proxied else target.transport
         calibrate_driver(self.driver, self.lab.calibrations, levels, watcher, transport)
@@ -124,8 +136,10 @@ class LoadLab:
             self.say(said)
         return said is not None
 
-    def level_run(self, level: float, result: LoadResult, asked: Shape) -> LevelRun:
+    def level_run(self, level: float, result: LoadResult, lines: Sequence[Timeline], asked: Shape) -> LevelRun:
         """What one round of load left behind, with what is known of the client at that concurrency.
+
+        ``lines`` are the result's recordings, understood.
 
         Where nobody said how many would be in flight, the client is calibrated afterwards, at as many as there were,
         rounded up to a power of two.
@@ -133,10 +147,9 @@ class LoadLab:
         users = asked.users if not asked.is_open else 2 ** math.ceil(math.log2(max(result.peak_in_flight, 1)))
         if not result.partial:
             self.calibrate([users])
-        lines = tuple(decode(one, self.lab.target.api_key) for one in result.recordings)
         return LevelRun(
             level=level,
-            rounds=(Round(lines),),
+            rounds=(Round(tuple(lines)),),
             partial=result.partial,
             missed=load_problem(result, asked) or wrong_prompts(lines),
             notes=notes_of(self.driver, result),
@@ -149,20 +162,52 @@ class LoadLab:
             },
         )
 
+    def _watcher(self, level: int, requests: Sequence[Request], doing: str = "measuring") -> LoadWatcher | None:
+        """What looks at ended requests; where nobody watches them, what begins is said all the same."""
+        if self.say is None:
+            return None
+        if self.watched:
+            return LoadWatcher(self.say, level, requests, doing=doing)
+        self.say(f"{doing} {level} at a time: {len(requests)} requests")
+        return None
+
     def _visit(self, runs: dict[int, LevelRun], workload: Asked, plan: LevelPlan) -> None:
         """One round at one level, added to what the level has."""
         requests = self.requests(workload, plan.per_round)
-        watcher = LoadWatcher(self.say, plan.level, requests) if self.say is not None else None
+        watcher = self._watcher(plan.level, requests)
         view = self.lab.server_view
         counters = view.read()
-        result = self.driver.drive(Job(self.lab.target, tuple(requests), plan.level), on_done=watcher)
+        result, lines = self.drive(Job(self.lab.target, tuple(requests), plan.level), watcher)
         if self.grown(result):
             self._visit(runs, workload, plan)
             return
         self.lab.patience.rest(result.recordings)
-        run = self.level_run(plan.level, result, Shape(max_concurrency=plan.level))
+        run = self.level_run(plan.level, result, lines, Shape(max_concurrency=plan.level))
+        cut = self.cut_off(result)
+        if cut is not None:
+            # The last requests of such a round had fewer beside them: it is kept only where there is no other.
+            runs.setdefault(plan.level, replace(run, missed=None, partial=False))
+            raise LimitReachedError(cut)
         runs[plan.level] = _joined(runs.get(plan.level), replace(run, server=view.since(counters)))
         _refuse_partial(result, runs[plan.level])
+
+    def drive(self, job: Job, on_done: OnDone | None = None) -> tuple[LoadResult, list[Timeline]]:
+        """Send a load, which begins only where the run's limits allow all of it; its answers come understood as well.
+
+        Raises:
+            LimitReachedError: they do not.
+        """
+        traffic = self.lab.traffic
+        traffic.must_allow(job.requests)
+        result = self.driver.drive(job, on_done=on_done, stop=traffic.out_of_time)
+        lines = [decode(one, self.lab.target.api_key) for one in result.recordings]
+        traffic.count(lines)
+        return result, lines
+
+    def cut_off(self, result: LoadResult) -> str | None:
+        """Which limit of the run ended a load before its last request; None where none did."""
+        by_limit = result.unsent and not (result.interrupted or result.server_gone)
+        return self.lab.traffic.why_not() if by_limit else None
 
     def requests(self, workload: Asked, count: int) -> list[Request]:
         """So many requests with prompts that no other request of the run has; warm-ups are no exception."""
@@ -183,7 +228,7 @@ class LoadLab:
 
     def _warm_up(self, workload: Asked) -> None:
         if not self._warm and workload.warmups:
-            run_closed(self.lab.target, self.requests(workload, workload.warmups), max_concurrency=1)
+            self.lab.send(self.requests(workload, workload.warmups))
         self._warm = True
 
     def collide(self, streams: Workload, long_prompt: Workload) -> list[Collision]:
@@ -194,6 +239,7 @@ class LoadLab:
 
         Raises:
             MeasurementError: collisions miss, or requests of them fail; one line with the remedy.
+            LimitReachedError: the run's time or tokens are used up; what was measured until then is kept.
         """
         missed = 0
         while len(self.collisions) < long_prompt.requests:
@@ -214,18 +260,22 @@ class LoadLab:
 
     def _collide_once(self, streams: Workload, long_prompt: Workload) -> Collision:
         alone, intruder = self.requests(long_prompt, 2)
-        idle = run_closed(self.lab.target, [alone], max_concurrency=1)
+        running = self.requests(streams, streams.requests)
+        self.lab.traffic.must_allow([alone, intruder, *running])
+        idle, lines, _ = self.lab.send([alone])
         if idle.partial:
             raise KeyboardInterrupt
-        line = decode(idle.recordings[0], self.lab.target.api_key)
+        line = lines[0]
         ttft = time_to_first_token(line)
         if line.status != "ok" or isinstance(ttft, Undefined):
             said = line.error_message or line.error_kind or line.status
             raise MeasurementError(
                 f"{long_prompt.name}: a prompt of {long_prompt.input_tokens[0]} tokens failed: {said}"
             )
-        came = run_collision(self.lab.target, self.requests(streams, streams.requests), intruder)
-        seen = Collision(decode(came.intruder), tuple(decode(one) for one in came.streams), ttft)
+        came = run_collision(self.lab.target, running, intruder)
+        lines = [decode(one, self.lab.target.api_key) for one in (came.intruder, *came.streams)]
+        self.lab.traffic.count(lines)
+        seen = Collision(lines[0], tuple(lines[1:]), ttft)
         wrong = wrong_prompts((line, seen.intruder)) or wrong_prompts(seen.streams)
         if wrong is not None:
             raise MeasurementError(f"{long_prompt.name} among {streams.name}: {wrong}")
@@ -243,16 +293,19 @@ class LoadLab:
             at_most: highest level that is measured.
         """
         self._warm_up(workload)
-        while True:
-            runs = {**self.searched, **self.levels}
-            known = [run for level, run in runs.items() if level <= at_most]
-            level = next_level(objectives, known, at_most=at_most)
-            if level is None or level in runs:
-                break
-            self.calibrate([level])
-            self._visit(self.searched, workload, LevelPlan(level, 1, max(requests, 2 * level)))
-        found = limits(objectives, known, at_most=at_most)
-        self.found += found
+        known: list[LevelRun] = []
+        try:
+            while True:
+                runs = {**self.searched, **self.levels}
+                known = [run for level, run in runs.items() if level <= at_most]
+                level = next_level(objectives, known, at_most=at_most)
+                if level is None or level in runs:
+                    break
+                self.calibrate([level])
+                self._visit(self.searched, workload, LevelPlan(level, 1, max(requests, 2 * level)))
+        finally:  # also where a limit of the run ends the search: what it has found is told
+            found = limits(objectives, known, at_most=at_most) if known else []
+            self.found += found
         return found
 
     def find_rate(self, workload: Asked, objectives: Sequence[Objective], *, requests: int) -> list[Limit]:
@@ -287,11 +340,14 @@ class LoadLab:
         offsets, requests = poisson(Rate(rate, rate), count, rng), tuple(self.requests(workload, count))
         view = self.lab.server_view
         counters = view.read()
-        result = self.driver.drive(Job(self.lab.target, requests, None, offsets))
+        result, lines = self.drive(Job(self.lab.target, requests, None, offsets))
         if self.grown(result):
             self._arrive(workload, rate, count, rng)
             return
-        run = self.level_run(rate, result, shape)
+        cut = self.cut_off(result)
+        if cut is not None:
+            raise LimitReachedError(cut)
+        run = self.level_run(rate, result, lines, shape)
         self.rates[rate] = replace(run, by_rate=True, server=view.since(counters))
         _refuse_partial(result, self.rates[rate])
 

@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from phasegate.engines.address import Address, address_of, target_at
+from phasegate.engines.ask import same_server
 from phasegate.engines.attached import AttachedEngine
 from phasegate.engines.base import Engine, EngineError
 from phasegate.engines.cache_mark import why_not_marked
@@ -26,7 +28,8 @@ from phasegate.engines.profile_book import FOLDER
 from phasegate.engines.simulator.config import SimulatorConfig, SimulatorConfigError
 from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.lab import Lab
-from phasegate.spending import Purse
+from phasegate.load.patience import Patience
+from phasegate.traffic import Traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class Opening:
         seed: of orders and arrivals; the words of prompts are new each time a lab is opened.
         timeout, idle_timeout: seconds.
         own_engine: makes an engine of the user's own for the name in ``engine``, or gives None where it is not theirs.
-        purse: the cap on tokens of the whole run, or None.
+        traffic: of the whole run: counts what is sent and ends it at the user's limits.
         metrics_urls: metrics pages of the workers behind the server, to read instead of its own; none for its own.
         own_key: environment variable for the key of a server that is not the one at the run's base URL; None for that
             one, whose key is found by its address.
@@ -72,7 +75,7 @@ class Opening:
     timeout: float = 120.0
     idle_timeout: float = 60.0
     own_engine: Callable[[], Engine | None] | None = None
-    purse: Purse | None = None
+    traffic: Traffic = field(default_factory=Traffic)
     metrics_urls: tuple[str, ...] = field(default=(), repr=False)
     own_key: str | None = None
 
@@ -162,7 +165,8 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
             mark_prefix=opening.mark_prefix,
             requests=opening.requests,
             watch=watch_host(server),
-            purse=opening.purse,
+            traffic=opening.traffic,
+            patience=Patience(time_left=lambda: opening.traffic.time_left),
             metrics_urls=opening.metrics_urls,
             **_told_by(engine),
         )
@@ -175,6 +179,18 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
 def _told_by(engine: Engine) -> dict[str, Any]:
     """What only a server that is found running needs to say."""
     return {"key_name": engine.key_name, "warnings": engine.warnings} if isinstance(engine, AttachedEngine) else {}
+
+
+def one_server(lab: Lab, other: Lab) -> str | None:
+    """One line where two labs measure the same model of one server, so that no difference can come from it; or None."""
+    here, there = lab.target.base_url, other.target.base_url
+    same_path = urlsplit(here).path.rstrip("/") == urlsplit(there).path.rstrip("/")
+    if lab.target.model != other.target.model or not (same_path and same_server(here, there)):
+        return None
+    return (
+        f"candidate and reference are one server ({other.target.base_url}): this shows what the comparison makes of no "
+        "change at all"
+    )
 
 
 def check_engine(opening: Opening) -> Opening:

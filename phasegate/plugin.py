@@ -154,7 +154,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if in_worker():
         return  # Tests that measure refuse to; an error here would be an internal one of pytest-xdist.
     if measuring:
-        _state(config).fixtures = frozenset(name for item in measuring for name in getattr(item, "fixturenames", ()))
+        from phasegate.pytest_plan import wanted_by
+
+        _state(config).wanted = wanted_by(measuring, _state(config).workloads)
         _check_shape(config)
     if session.items and not config.getoption("collectonly"):
         check_heard(config, session.items)
@@ -174,7 +176,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 def _check_shape(config: pytest.Config) -> None:
     from phasegate.pytest_shape import asked_shape
 
-    if "perf_shape" not in _state(config).fixtures:
+    if "perf_shape" not in _state(config).wanted.fixtures:
         return
     try:
         asked_shape(config)
@@ -234,6 +236,7 @@ def perf_run(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
     from phasegate.judged import NotMeasurable
     from phasegate.lab import MeasurementError
     from phasegate.prompt import CalibrationError, UncountableError
+    from phasegate.spending import LimitReachedError
 
     state = _state(request.config)
 
@@ -246,6 +249,8 @@ def perf_run(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
             return perf_lab.measure(state.workload(name))
         except UncountableError as error:  # so will every other workload
             raise NotMeasurable(str(error)) from None
+        except LimitReachedError as error:
+            raise state.cut_short(str(error)) from None
         except (MeasurementError, CalibrationError) as error:
             raise state.invalid_run(str(error)) from None
 
@@ -359,13 +364,16 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
             undecided = error
         else:
             return True
-    raise undecided
+    raise state.with_limit(undecided, pyfuncitem.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
     """Let the word of a judged item travel with its report."""
     report: Any = yield
+    state = item.config.stash.get(STATE, None)
+    if state is not None and state.live is not None:
+        state.live.clear()  # before pytest writes on
     error = call.excinfo.value if call.excinfo is not None else None
     word = getattr(error, "word", None)
     if word is not None:

@@ -3,118 +3,95 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from time import monotonic
 from typing import TYPE_CHECKING
 
-from phasegate.budget import BudgetPlan, Probe, Wanted, plan_budget, probe_lengths, request_cost
-from phasegate.gate.slo_share import requests_to_prove
+from phasegate.budget import Choice, plan_budget, probe_lengths, seconds_of
 from phasegate.lab import Lab, MeasurementError
-from phasegate.load.closed import run_closed
-from phasegate.load.mix import Mix, quotas
-from phasegate.load_plan import plan_levels
 from phasegate.metric import Undefined, request_latency
-from phasegate.pytest_gate import UPDATE_SESSIONS
-from phasegate.pytest_load import load_workload_named
-from phasegate.pytest_pieces import why_not
-from phasegate.units import parse_duration
-from phasegate.wire.decoding import decode
-from phasegate.workload import Workload
+from phasegate.pytest_plan import parts_of, plan_words, sessions_of
+from phasegate.spending import LimitReachedError, at_most, in_all
+from phasegate.units import format_seconds
 
 if TYPE_CHECKING:
     from phasegate.pytest_state import PerfState
 
 
-def budget_of(state: PerfState) -> float | None:
-    """Seconds the user gives, or None.
-
-    Raises:
-        ValueError: one line naming the option, its value and what would be right.
-    """
-    given = state.config.getoption("--perf-budget")
-    return None if given is None else parse_duration(given, source="--perf-budget")
-
-
-def keep_to_budget(state: PerfState, lab: Lab) -> None:
-    """Probe the server and shrink what the run will measure until it fits; says what it chose.
+def make_plan(state: PerfState, lab: Lab) -> None:
+    """Say what the run intends to ask for; with a budget of time, shrink it until it fits.
 
     Raises:
         MeasurementError: a probe failed.
     """
-    budget = budget_of(state)
-    if budget is None:
+    traffic = state.opening.traffic
+    traffic.planned = in_all(parts_of(state))
+    if traffic.budget is None or not state.wanted.items:
         return
-    lengths = probe_lengths(list(state.workloads.values()))
-    _seconds(lab, lengths[0], 0)  # the first request of a server is not like the others
-    probes = [Probe(*one, _seconds(lab, one, number)) for number, one in enumerate(lengths, 1)]
-    left = max(0.0, budget - (monotonic() - state.started))
-    plan = plan_budget(left, request_cost(*probes), wanted_of(state))
-    _apply(plan, state)
+    try:
+        _probe(state, lab)
+    except LimitReachedError:
+        return  # so will the first item, and say so
+    cost, left = traffic.cost, traffic.time_left
+    if cost is None or left is None:
+        return
+    begun = traffic.sent
+    cells = [one.requests for one in state.workloads.values()]
+    most = state.opening.requests or max(cells, default=1)
+    plan = plan_budget(
+        left,
+        lambda choice: max(0.0, seconds_of(parts_of(state, choice), cost) - cost.of(begun)),
+        requests=most,
+        sessions=sessions_of(state)[0],
+        words=lambda choice: plan_words(state, choice),
+    )
+    _apply(plan.choice, state, lab)
+    traffic.planned = in_all(parts_of(state, plan.choice))
     lab.plan = plan.reason
-    state.say(plan.reason)
 
 
-def _seconds(lab: Lab, lengths: tuple[int, int], number: int) -> float:
-    requests = lab.fresh_requests(lab.endpoint, *lengths, 1, name="budget", first=number)
-    result = run_closed(lab.target, requests, max_concurrency=1)
-    if result.interrupted:
-        raise KeyboardInterrupt
-    line = decode(result.recordings[0], lab.target.api_key)
-    seconds = request_latency(line)
-    if isinstance(seconds, Undefined):
-        raise MeasurementError(f"a probe for --perf-budget failed: {line.error_message or seconds.reason}")
-    return seconds
+def _probe(state: PerfState, lab: Lab) -> None:
+    lengths = probe_lengths([*state.workloads.values()])
+    # Twice the first: the first request of a server is not like the others.
+    for number, (n_in, n_out) in enumerate((lengths[0], *lengths)):
+        requests = lab.fresh_requests(lab.endpoint, n_in, n_out, 1, name="budget", first=number)
+        result, lines, cut = lab.send(requests)
+        if result.interrupted:
+            raise KeyboardInterrupt
+        if cut is not None:
+            raise LimitReachedError(cut)
+        seconds = request_latency(lines[0])
+        if isinstance(seconds, Undefined):
+            said = lines[0].error_message or seconds.reason
+            raise MeasurementError(f"a probe for --perf-budget failed: {said}")
 
 
-def wanted_of(state: PerfState) -> Wanted:
-    """What the collected items would measure."""
-    measures = state.fixtures & {"perf_run", "perf_gate"}
-    first, most = _sessions(state) if "perf_gate" in state.fixtures else (1, 1)
-    return Wanted(
-        workloads=tuple(state.workloads.values()) if measures else (),
-        sessions=first,
-        most_sessions=most,
-        load=_load(state) if "perf_load" in state.fixtures else (),
+def _apply(choice: Choice, state: PerfState, lab: Lab) -> None:
+    state.choice = choice
+    if choice.requests is not None:
+        state.workloads = {name: choice.applied(workload) for name, workload in state.workloads.items()}
+        if state.opening.requests is not None:
+            lab.requests = min(state.opening.requests, choice.requests)
+            state.opening = replace(state.opening, requests=lab.requests)
+    if choice.sessions is not None:
+        state.config.option.perf_sessions = choice.sessions
+    state.with_load = choice.with_load
+
+
+def plan_line(state: PerfState) -> str | None:
+    """The plan in one line, with its time as soon as the first answers have shown the server's pace; None before."""
+    traffic = state.opening.traffic
+    cost, ahead = traffic.cost, traffic.seconds_ahead
+    if cost is None or ahead is None:
+        return None
+    parts = parts_of(state, state.choice)
+    planned, most = in_all(parts), at_most(parts)
+    about = traffic.elapsed + ahead + sum(part.times * part.seconds for part in parts)
+    line = (
+        f"plan: {state.wanted.items} items, {planned.requests:,} requests, {planned.tokens:,} tokens, "
+        f"about {format_seconds(about)}"
     )
-
-
-def _sessions(state: PerfState) -> tuple[int, int]:
-    """Sessions that the gate begins with, and the most it may come to."""
-    take = state.config.getoption
-    if take("--perf-reference-url") or take("--perf-reference-config") is not None:
-        return 2, 2  # both arms measure everything once
-    given: int | None = take("--perf-sessions")
-    if given is None and take("--update-baselines"):
-        given = UPDATE_SESSIONS
-    if given is not None:
-        return given, given
-    return state.policy.first_sessions, state.policy.session_budget
-
-
-def _load(state: PerfState) -> tuple[tuple[Workload, int], ...]:
-    """What load sends: the levels, and the collisions, each with its long prompt once alone and once not.
-
-    Where an engine with small pieces can be started as well, there are as many collisions again.
-    """
-    streams, long_prompt = (load_workload_named(state, one) for one in ("streams", "long-prompt"))
-    options = state.load_options
-    asked = options.mix or Mix(((load_workload_named(state, "concurrency"), 1.0),))
-    to_prove = max(map(requests_to_prove, options.objectives), default=0)
-    plans = plan_levels(options.levels, asked.requests, to_prove=to_prove, fixed=options.requests)
-    shares = quotas([weight for _, weight in asked.parts], sum(plan.requests for plan in plans))
-    collisions = long_prompt.requests * (1 if why_not(state.opening) else 2)
-    return (
-        *((workload, share) for (workload, _), share in zip(asked.parts, shares, strict=True)),
-        (streams, streams.requests * collisions),
-        (long_prompt, 2 * collisions),
-    )
-
-
-def _apply(plan: BudgetPlan, state: PerfState) -> None:
-    if plan.requests is not None:
-        state.workloads = {
-            name: replace(workload, requests=min(plan.requests, workload.requests))
-            for name, workload in state.workloads.items()
-        }
-    if "perf_gate" in state.fixtures and plan.sessions < _sessions(state)[1]:
-        state.config.option.perf_sessions = plan.sessions
-    state.with_load = plan.with_load
+    more = cost.of(most) - cost.of(planned)
+    if traffic.budget is not None:
+        return f"{line}; ends at {format_seconds(traffic.budget)} (--perf-budget)"
+    if more > about * 0.1:
+        return f"{line}, up to {format_seconds(about + more)} while something stays undecided (--perf-budget ends it)"
+    return line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,12 @@ from phasegate.engines.base import EngineError
 from phasegate.gate.acceptance import refusals
 from phasegate.gate.exit_status import Spoken
 from phasegate.gate.verdict import Finding, Verdict, refused
-from phasegate.gating import Gated, gate_paired, gate_stored, spread_over_visits
+from phasegate.gating import Gated, gate_stored
+from phasegate.gating_paired import gate_paired
 from phasegate.judged import Judged, NotJudged
 from phasegate.lab import Lab, MeasurementError
 from phasegate.naming import path_name
-from phasegate.opening import open_lab
+from phasegate.opening import one_server, open_lab
 from phasegate.pipeline.ci import in_pipeline
 from phasegate.prompt import CalibrationError
 from phasegate.pytest_command import recording_command
@@ -27,10 +28,13 @@ from phasegate.pytest_home import baselines_folder
 from phasegate.report.change_lines import change_line
 from phasegate.session import Session
 from phasegate.sitting import sit
+from phasegate.spending import LimitReachedError
 from phasegate.whole_file import write_whole
 from phasegate.workload import Workload
 
 if TYPE_CHECKING:
+    import pytest
+
     from phasegate.pytest_state import PerfState
 
 
@@ -49,6 +53,11 @@ ITEMS = ("ttft", "tpot")
 """Metrics with an item of their own for every cell."""
 
 
+def store_of(config: pytest.Config) -> BaselineStore:
+    """The folder of baselines that a run reads and writes."""
+    return BaselineStore(baselines_folder(config))
+
+
 @dataclass
 class PytestGate:
     """What one run compares, and what came of it.
@@ -61,6 +70,7 @@ class PytestGate:
         refused: why they were not stored; None where they were, or nothing was to be.
         stored: one line on those that were; empty where none were.
         said: lines for the summary.
+        stopped: which limit of the run ended an update before its last session; None where none did.
     """
 
     state: PerfState
@@ -70,6 +80,7 @@ class PytestGate:
     refused: Refused | None = None
     stored: str = ""
     said: list[str] = field(default_factory=list)
+    stopped: str | None = None
 
     def judge(self, workload: str, metric: str) -> None:
         """End the item as its rows say: return for green ones, raise `Judged` or `NotJudged` for the others."""
@@ -108,6 +119,9 @@ class PytestGate:
             self._end(verdict, reason)
 
     def _end(self, verdict: Verdict, reason: str) -> None:
+        if verdict is Verdict.INCONCLUSIVE:
+            stopped = self.gated.stopped if self.gated is not None else None
+            raise self.state.undecided(reason, stopped if stopped and stopped not in reason else None)
         if self._tolerates(verdict):
             raise NotJudged(verdict.value, reason)
         raise Judged(verdict.value, reason)
@@ -123,6 +137,8 @@ class PytestGate:
         """What the gate says of the run, whichever of its tests were chosen: every comparison was made all the same."""
         if self.stored:
             yield Spoken("PASS")
+        if self.stopped is not None:
+            yield Spoken("INCONCLUSIVE")
         if self.gated is None:
             return
         result = self.gated.result
@@ -133,12 +149,17 @@ class PytestGate:
     def _measured(self) -> Gated:
         if self.state.config.getoption("--update-baselines"):
             self._measure_update()
+            if self.stopped is not None:
+                many = f"{len(self.updates)} of {self._sessions_wanted()} sessions were measured"
+                raise self.state.cut_short(f"{many}: {self.stopped}")
             raise NotJudged("UPDATING", "this run records baselines, it compares nothing")
         if self.gated is None:
             try:
                 self.gated = self._measure()
             except InvalidBaselineError as error:
                 self.gated = Gated(refused(Verdict.INVALID_BASELINE, str(error)), (), ())
+            except LimitReachedError as error:
+                self.gated = Gated(refused(Verdict.INCONCLUSIVE, str(error)), (), (), str(error))
             except (MeasurementError, CalibrationError, EngineError) as error:
                 self.gated = Gated(refused(Verdict.INVALID_RUN, str(error)), (), ())
             self._save(self.gated.candidate)
@@ -167,8 +188,11 @@ class PytestGate:
             other = stack.enter_context(open_lab(reference, self.state.say))
             other.progress = self.lab.progress
             self.lab.warnings += tuple(f"reference: {warning}" for warning in other.warnings)
-            visits = spread_over_visits(workloads, self.state.opening.requests)
-            return gate_paired(self.lab, other, visits, policy, blocks=self.state.blocks, say=self.state.say)
+            gated = gate_paired(self.lab, other, workloads, policy, blocks=self.state.blocks, say=self.state.say)
+        note = one_server(self.lab, other)
+        if note is None:
+            return gated
+        return replace(gated, result=replace(gated.result, warnings=(note, *gated.result.warnings)))
 
     @contextmanager
     def _sentinel(self) -> Iterator[None]:
@@ -182,7 +206,7 @@ class PytestGate:
 
     def store(self) -> BaselineStore:
         """The folder of baselines this run reads and writes."""
-        return BaselineStore(baselines_folder(self.state.config))
+        return store_of(self.state.config)
 
     def record_with(self) -> str:
         """The command that records a baseline of what this run measures, with the user's own options."""
@@ -193,8 +217,8 @@ class PytestGate:
         return int(self.state.config.getoption("--perf-sessions") or UPDATE_SESSIONS)
 
     def _measure_update(self) -> None:
-        """Measure the sessions that are to be stored; once."""
-        if self.updates:
+        """Measure the sessions that are to be stored; once, and whole ones only."""
+        if self.updates or self.stopped is not None:
             return
         wanted = self._sessions_wanted()
         workloads: list[Workload] = list(self.state.workloads.values())
@@ -208,6 +232,8 @@ class PytestGate:
                     self.updates.append(sitting.session)
                     current = sitting.lab
             self.lab.follow_engine()
+        except LimitReachedError as error:
+            self.stopped = str(error)
         except (MeasurementError, CalibrationError, EngineError) as error:
             raise self.state.invalid_run(str(error)) from None
         self._save(self.updates)
@@ -221,14 +247,15 @@ class PytestGate:
         """
         if not self.updates:
             return
-        self.refused = self._refusal(failed, stopped=stopped) or self._store()
+        self.refused = self._refusal(failed - self.state.cut_items, stopped=stopped) or self._store()
         if self.refused is not None:
             self.said.append(f"baselines not updated: {self.refused.reason}")
 
     def _refusal(self, failed: int, *, stopped: bool) -> Refused | None:
         """Why the measured sessions must not become baselines, or None."""
         wanted = self._sessions_wanted()
-        if len(self.updates) < wanted:
+        enough = len(self.updates) >= (self.state.policy.baseline_minimum if self.stopped else wanted)
+        if not enough:
             return Refused(f"only {len(self.updates)} of {wanted} sessions were measured")
         found = refusals(self.updates, self.state.policy)
         if found:
@@ -248,7 +275,9 @@ class PytestGate:
             paths = store.add(self.updates, pinned=pinned)
         except (InvalidBaselineError, ValueError, OSError) as error:
             return Refused(str(error))
-        self.stored = f"stored {len(paths)} sessions in {paths[0].parent}"
+        cut = f" of {self._sessions_wanted()}" if self.stopped else ""
+        why = f": {self.stopped}" if self.stopped else ""
+        self.stored = f"stored {len(paths)}{cut} sessions in {paths[0].parent}{why}"
         self.said += [self.stored, *(f"  {change_line(change)}" for change in changes(before, self.updates))]
         return None
 

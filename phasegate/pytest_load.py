@@ -28,6 +28,7 @@ from phasegate.load_plan import plan_levels, requests_wanted
 from phasegate.load_run import LevelRun, token_rates, wrong_prompts
 from phasegate.prompt import CalibrationError
 from phasegate.pytest_home import suite_home
+from phasegate.spending import LimitReachedError
 from phasegate.stats import laws
 from phasegate.strict_yaml import SettingsError
 from phasegate.units import parse_duration
@@ -191,7 +192,8 @@ class PytestLoad:
         if not state.with_load:
             raise NotJudged("ADVISORY", "--perf-budget leaves no time for load")
         options = state.load_options
-        load = LoadLab(lab, state.say if state.watched else None, driver=driver_for(options.workers))
+        watched = state.live is not None and state.live.shows_ttft
+        load = LoadLab(lab, state.say, watched, driver=driver_for(options.workers))
         return cls(state, options, load)
 
     def judge_objective(self, level: int, objective: Objective | None) -> None:
@@ -209,8 +211,8 @@ class PytestLoad:
             cause = cause_of(objective, *runs)
             phase = f"{objective.metric} ({facts.phase if facts else 'both'})"
             raise Judged("SLO_BREACH", f"{phase}: {kept.reason}; cause: {cause.cause.value}: {cause.reason}")
-        if kept.verdict is Verdict.INCONCLUSIVE and not self.state.policy.inconclusive_fails:
-            raise NotJudged("INCONCLUSIVE", kept.reason)
+        if kept.verdict is Verdict.INCONCLUSIVE:
+            raise self.state.undecided(kept.reason, self.load.cut)
         raise Judged(kept.verdict.value, kept.reason)
 
     def batching(self, level: int) -> LawResult:
@@ -266,8 +268,8 @@ class PytestLoad:
     def judge_limits(self) -> None:
         """Search for the highest load, and end the item where an objective is proven kept at no level."""
         verdict, reason = judge_limits(self._limits())
-        if verdict is Verdict.INCONCLUSIVE and not self.state.policy.inconclusive_fails:
-            raise NotJudged(verdict.value, reason)
+        if verdict is Verdict.INCONCLUSIVE:
+            raise self.state.undecided(reason)
         if verdict is not Verdict.PASS:
             raise Judged(verdict.value, reason)
 
@@ -281,6 +283,7 @@ class PytestLoad:
         requests = self.options.requests or requests_wanted(workload.requests, self._to_prove())
         with self._said():
             self.load.measure_levels(workload, plans)
+            self.load.lab.traffic.must_allow(())
             by_users = self.load.find_limit(workload, objectives, requests=requests, at_most=self.options.at_most)
             self.load.find_rate(workload, objectives, requests=requests)
         return by_users
@@ -296,7 +299,9 @@ class PytestLoad:
 
     def _level(self, level: int) -> LevelRun:
         with self._said():
-            run = self.load.measure_levels(self.asked(), self._plans())[level]
+            run = self.load.measure_levels(self.asked(), self._plans()).get(level)
+        if run is None:
+            raise self.state.cut_short(f"{level} at a time: nothing was measured: {self.load.cut}")
         if not any(line.status == "ok" for line in run.timelines):
             kinds = ", ".join(f"{count} x {kind}" for kind, count in run.failures().most_common())
             raise self.state.invalid_run(f"{run.name}: every request failed ({kinds})")
@@ -307,9 +312,11 @@ class PytestLoad:
 
     @contextmanager
     def _said(self) -> Iterator[None]:
-        """Measuring whose troubles end the item as INVALID_RUN."""
+        """Measuring whose troubles end the item as INVALID_RUN; a limit of the run leaves it undecided."""
         try:
             yield
+        except LimitReachedError as error:
+            raise self.state.cut_short(str(error)) from None
         except (MeasurementError, CalibrationError, EngineError, ValueError, OSError) as error:
             raise self.state.invalid_run(str(error)) from None
 

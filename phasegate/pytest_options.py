@@ -119,7 +119,11 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
         {"metavar": "URL"},
     ),
     (("--perf-sentinel-model",), "model of the sentinel; default: the only one it has", {"metavar": "NAME"}),
-    (("--perf-blocks",), "blocks of a paired comparison (default 8)", {"metavar": "N", "type": int, "default": 8}),
+    (
+        ("--perf-blocks",),
+        "most blocks of a paired comparison, at least 5 (default 16): 5 are measured, and more while something is open",
+        {"metavar": "N", "type": int, "default": None},
+    ),
     (
         ("--perf-concurrency",),
         "requests in flight to measure load at (default 1 4 16); paths go before this option",
@@ -148,7 +152,7 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
     ),
     (
         ("--perf-budget",),
-        "time the run may take, such as 5m: plans requests and sessions to fit, and says what it chose",
+        "time the run may take, such as 5m: plans what fits, says what it chose, and ends there with what it has",
         {"metavar": "TIME"},
     ),
     (
@@ -215,7 +219,8 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
     ),
     (
         ("--perf-max-tokens-spent",),
-        "end the run before it asks for more tokens than this, prompts and answers together",
+        "send nothing that would ask for more tokens than this in all, prompts and answers together; what was measured "
+        "until then is judged",
         {"metavar": "N", "type": int},
     ),
     (

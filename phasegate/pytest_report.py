@@ -169,7 +169,7 @@ def _of_state(state: PerfState) -> dict[str, Any]:
         "load": load.load if load is not None else None,
         "objectives": state.load_options.objectives,
         "judged": load.judged if load is not None else (),
-        "remarks": (*(gate.said if gate is not None else ()), *_unread(state)),
+        "remarks": (*(gate.said if gate is not None else ()), *_stopped(state), *_unread(state)),
         "diagnosis": _diagnosis(state, limits),
         "roofline": _roofline(state, limits),
         "server_timings": _server_timings(state),
@@ -197,6 +197,12 @@ def _diagnosis(state: PerfState, limits: Roofline | None) -> list[dict[str, Any]
     found = diagnosis_record(diagnosis)
     share = {"symptom": "the longest request", "cause": found["share"], "phase": found["phase"]}
     return [*found["findings"], *([share] if found["share"] else [])]
+
+
+def _stopped(state: PerfState) -> list[str]:
+    """Which limit of the run kept it from measuring all it wanted; nothing where none did."""
+    refused = state.opening.traffic.refused
+    return [] if refused is None else [refused]
 
 
 def _unread(state: PerfState) -> list[str]:

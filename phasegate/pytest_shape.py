@@ -16,7 +16,6 @@ from phasegate.gate.slo import Objective
 from phasegate.gate.slo_share import judge_level
 from phasegate.gate.verdict import Verdict
 from phasegate.judged import Judged, NotJudged
-from phasegate.load.closed import run_closed
 from phasegate.load.load_check import load_line
 from phasegate.load.mix import Mix
 from phasegate.load.request import Request
@@ -26,6 +25,7 @@ from phasegate.load.workers.job import shaped
 from phasegate.load_run import LevelRun
 from phasegate.prompt import CalibrationError
 from phasegate.pytest_load import NO_SLO, spoken_of
+from phasegate.spending import LimitReachedError
 
 if TYPE_CHECKING:
     from phasegate.load_lab import Asked, LoadLab
@@ -76,6 +76,8 @@ class PytestShape:
         if self.run is None:
             try:
                 self.run, self.line = measure_shape(self.load.load, self.load.asked(), self.shape)
+            except LimitReachedError as error:
+                raise self.load.state.cut_short(str(error)) from None
             except (CalibrationError, EngineError, ValueError, OSError) as error:
                 raise self.load.state.invalid_run(str(error)) from None
         if self.run.partial:
@@ -118,9 +120,10 @@ def measure_shape(load: LoadLab, workload: Asked, shape: Shape, attempt: int = 0
     requests = _requests(load, workload, shape, attempt)
     if load.say is not None:
         load.say(f"measuring {len(requests)} requests: {shape.describe()}")
+    lab.traffic.must_allow([*warm, *requests])
     if warm:
-        run_closed(lab.target, warm, max_concurrency=1)
-    result = load.driver.drive(shaped(lab.target, requests, shape, np.random.default_rng([lab.seed, *b"shape"])))
+        lab.send(warm)
+    result, lines = load.drive(shaped(lab.target, requests, shape, np.random.default_rng([lab.seed, *b"shape"])))
     if load.grown(result):
         return measure_shape(load, workload, shape, attempt + 1)
     rate = result.requested_rate
@@ -128,8 +131,11 @@ def measure_shape(load: LoadLab, workload: Asked, shape: Shape, attempt: int = 0
         rate = shape.rate.last  # also where the run ended early, and the schedule's own first part had another
     # Everything at once has no rate; then the level is how many that is, or how many of them are let in at a time.
     level = rate if rate is not None else float(min(len(requests), shape.max_concurrency or len(requests)))
-    run = replace(load.level_run(level, result, shape), by_rate=rate is not None, partial=result.interrupted)
+    run = replace(load.level_run(level, result, lines, shape), by_rate=rate is not None, partial=result.interrupted)
     load.rates[level] = run
+    cut = load.cut_off(result)
+    if cut is not None:
+        raise LimitReachedError(cut)
     return run, load_line(result, shape)
 
 

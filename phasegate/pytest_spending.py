@@ -1,77 +1,69 @@
-"""``--perf-dry-run`` and ``--perf-max-tokens-spent``: what a run would ask for, and a cap on it."""
+"""``--perf-dry-run`` and the limits of a run: what it would ask for, and what ends it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from phasegate.pytest_budget import wanted_of
-from phasegate.spending import Purse, Spending, load_spending, spending_of
+from phasegate.gating_paired import LEAST_BLOCKS
+from phasegate.pytest_plan import LAW_ROUNDS, is_paired, parts_of, sessions_of
+from phasegate.spending import NOTHING, Part, Spending, at_most, in_all
+from phasegate.traffic import Traffic
+from phasegate.units import parse_duration
 
 if TYPE_CHECKING:
     import pytest
 
     from phasegate.pytest_state import PerfState
 
-LAW_ROUNDS = 4
-"""Times as many requests as planned that an undecided law may come to (see `plugin.MORE_ROUNDS`)."""
 
-
-def purse_of(config: pytest.Config) -> Purse | None:
-    """The cap of the command line, or None.
+def traffic_of(config: pytest.Config) -> Traffic:
+    """The limits of the command line, and nothing sent yet; the time runs from now on.
 
     Raises:
-        ValueError: it is no positive number.
+        ValueError: one line naming the option, its value and what would be right.
     """
     limit = config.getoption("--perf-max-tokens-spent")
-    if limit is None:
-        return None
-    if limit < 1:
+    if limit is not None and limit < 1:
         raise ValueError(f"--perf-max-tokens-spent is {limit}; it must be at least 1")
-    return Purse(limit)
-
-
-def planned_spending(state: PerfState) -> Iterator[tuple[str, Spending]]:
-    """The parts of the planned run: (what, spending)."""
-    wanted = wanted_of(state)
-    for workload in wanted.workloads:
-        once = spending_of(workload, state.opening.requests)
-        sessions = f", {wanted.sessions} sessions" if wanted.sessions > 1 else ""
-        yield f"{workload.name}{sessions}", once.times(wanted.sessions)
-    for workload, count in wanted.load:
-        yield f"load: {workload.name}", load_spending(workload, count)
+    given = config.getoption("--perf-budget")
+    return Traffic(limit, None if given is None else parse_duration(given, source="--perf-budget"))
 
 
 def dry_run_lines(state: PerfState) -> list[str]:
     """What the collected items would ask for, as lines for the terminal."""
-    rows = list(planned_spending(state))
-    total = sum((spending for _, spending in rows), Spending())
-    width = max(len(name) for name, _ in [*rows, ("in all", total)])
+    parts = [part for part in parts_of(state) if part.planned != NOTHING]
+    total = in_all(parts)
+    rows = [*((part.name, part.planned) for part in parts), ("in all", total)]
+    width = max(len(name) for name, _ in rows)
     head = f"{'':{width}}  {'requests':>9}  {'prompt tokens':>14}  {'output tokens':>14}"
-    lines = [head]
-    lines += [_row(name, spending, width) for name, spending in [*rows, ("in all", total)]]
-    return [*lines, "", *_remarks(state, total)]
+    return [head, *(_row(name, one, width) for name, one in rows), "", *_remarks(state, parts, total)]
 
 
 def _row(name: str, one: Spending, width: int) -> str:
     return f"{name:{width}}  {one.requests:>9,}  {one.input_tokens:>14,}  {one.output_tokens:>14,}"
 
 
-def _remarks(state: PerfState, total: Spending) -> Iterator[str]:
-    yield "Output tokens are the most that may be answered. Beside these come a few dozen short requests that find out"
-    yield "how the server counts prompt tokens."
-    wanted = wanted_of(state)
-    if wanted.workloads and state.opening.requests is None:
+def _remarks(state: PerfState, parts: Sequence[Part], total: Spending) -> Iterator[str]:
+    yield "Output tokens are the most that may be answered. A server whose words are not one token each is asked up to"
+    yield "some 130 times more how it counts, and one that tells its own times some 25 times, with a token each."
+    most = at_most(parts)
+    first, last = sessions_of(state)
+    if any(law for _, law in state.wanted.runs) and state.opening.requests is None:
         yield f"A law that stays undecided may come to {LAW_ROUNDS} times its requests; --perf-requests N fixes them."
-    if wanted.most_sessions > wanted.sessions:
-        yield (
-            f"Comparisons that stay undecided may come to {wanted.most_sessions} sessions instead of {wanted.sessions};"
-            " --perf-sessions N fixes them."
-        )
-    cap = state.opening.purse
+    if last > first:
+        yield f"Comparisons that stay undecided may come to {last} sessions instead of {first};"
+        yield "--perf-sessions N fixes them."
+    if is_paired(state) and state.blocks > LEAST_BLOCKS:
+        yield f"Comparisons that stay undecided may come to {state.blocks} blocks instead of {LEAST_BLOCKS};"
+        yield "--perf-blocks N sets the most."
+    if most != total:
+        yield f"All that may come to {most.requests:,} requests and {most.tokens:,} tokens."
+    cap = state.opening.traffic.most_tokens
     if cap is None:
         yield "Nothing was sent. --perf-max-tokens-spent N ends a run that would ask for more than N tokens."
-    elif total.tokens > cap.limit:
-        yield f"Nothing was sent. The cap of {cap.limit:,} tokens would end this run before it is done."
+    elif total.tokens > cap:
+        yield f"Nothing was sent. The cap of {cap:,} tokens would end this run before it is done: it reports what it"
+        yield "has measured until then."
     else:
-        yield f"Nothing was sent. The cap is {cap.limit:,} tokens; {cap.limit - total.tokens:,} would be left."
+        yield f"Nothing was sent. The cap is {cap:,} tokens; {cap - total.tokens:,} would be left."

@@ -15,20 +15,24 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from phasegate.baseline.policy_source import read_policy
+from phasegate.budget import Choice
 from phasegate.engines.ask import same_server
 from phasegate.engines.base import EngineError
 from phasegate.engines.metrics.page import page_url
 from phasegate.engines.profile_book import FOLDER
 from phasegate.faults import fault_line, traceback_wanted
 from phasegate.gate.policy import Policy
-from phasegate.judged import Judged, NotMeasurable
+from phasegate.gating_paired import LEAST_BLOCKS, MOST_BLOCKS
+from phasegate.judged import Judged, NotJudged, NotMeasurable
 from phasegate.load.route import RouteError
 from phasegate.naming import path_name
 from phasegate.opening import Opening, check_engine, refuse_unused, with_settings
 from phasegate.pytest_home import WORKLOADS, check_places, suite_home
 from phasegate.pytest_own import own_engine, register_metrics, with_own_workloads
+from phasegate.pytest_plan import Wanted
 from phasegate.pytest_roofline import RunLimits, check_facts, limits_of
-from phasegate.pytest_spending import purse_of
+from phasegate.pytest_spending import traffic_of
+from phasegate.spending import NOTHING, spending_of
 from phasegate.strict_yaml import SettingsError
 from phasegate.units import parse_duration
 from phasegate.workload import Workload, load_workload
@@ -37,10 +41,12 @@ if TYPE_CHECKING:
     from phasegate.lab import Lab
     from phasegate.pytest_gate import PytestGate
     from phasegate.pytest_load import LoadOptions, PytestLoad
+    from phasegate.report.progress import Progress
     from phasegate.stats.outcome import LawResult
 
-LEAST_BLOCKS = 5
-"""Below 5 blocks their own spread cannot tell a bad one from noise."""
+OTHER_SIDE = 0xB5297A4D
+"""From the seed of the candidate's prompts to that of the reference's: prompts of its own for each side, so that one
+server may stand on both, and so that a cache behind both helps neither."""
 
 POLICY = "fixtures/policy.yaml"
 
@@ -71,7 +77,7 @@ def opening_from(config: pytest.Config) -> Opening:
         endpoint=take("--perf-endpoint"),
         mark_prefix=take("--perf-mark-prefix"),
         own_engine=lambda: own_engine(config),
-        purse=purse_of(config),
+        traffic=traffic_of(config),
         requests=requests,
         hardware=take("--perf-hardware"),
         seed=secrets.randbits(32) if seed is None else seed,
@@ -102,16 +108,19 @@ class PerfState:
     asked: dict[str, list[str]] = field(default_factory=dict)
     invalid: list[str] = field(default_factory=list)
     policy: Policy = field(default_factory=Policy)
-    blocks: int = 8
+    blocks: int = MOST_BLOCKS
     say: Callable[[str], None] = print
-    watched: bool = False
-    fixtures: frozenset[str] = frozenset()
+    live: Progress | None = None
+    wanted: Wanted = field(default_factory=Wanted)
+    choice: Choice = field(default_factory=Choice)
     with_load: bool = True
-    started: float = field(default_factory=monotonic)
+    start_seconds: float = 0.0
     gate: PytestGate | None = None
     load: PytestLoad | None = None
     lab: Lab | None = None
     disturbed: str | None = None
+    cut_items: int = 0
+    not_more: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_config(cls, config: pytest.Config) -> PerfState:
@@ -124,15 +133,13 @@ class PerfState:
         """
         given = config.getoption("--perf-workloads")
         folder = Path(given) if given else suite_home(config) / WORKLOADS
-        blocks = config.getoption("--perf-blocks")
         pinned = config.getoption("--perf-pinned")
         if pinned is not None:
             path_name(pinned, "--perf-pinned")
+        given_blocks = config.getoption("--perf-blocks")
+        blocks = MOST_BLOCKS if given_blocks is None else given_blocks
         if blocks < LEAST_BLOCKS:
             raise ValueError(f"--perf-blocks is {blocks}; fewer than {LEAST_BLOCKS} cannot show their own spread")
-        budget = config.getoption("--perf-budget")
-        if budget is not None:
-            parse_duration(budget, source="--perf-budget")
         opening = opening_from(config)
         try:
             # A reference with settings of its own is started, beside a server that runs already.
@@ -168,18 +175,18 @@ class PerfState:
         from phasegate.lab import MeasurementError
         from phasegate.opening import open_lab
         from phasegate.prompt import CalibrationError
-        from phasegate.pytest_budget import keep_to_budget
-        from phasegate.report.progress import LiveLine
+        from phasegate.pytest_budget import make_plan, plan_line
+        from phasegate.report.progress import progress_of
 
-        live = LiveLine.for_pytest(self.config)
+        live = progress_of(self.config, self.opening.traffic, lambda: plan_line(self))
+        began = monotonic()
         try:
             with open_lab(self.opening, live.say) as lab:
+                self.start_seconds = monotonic() - began if lab.engine.can_restart else 0.0
                 self.lab = lab
                 lab.patience.say = live.say
-                if live.enabled:
-                    lab.progress = live
-                self.say, self.watched = live.say, live.enabled
-                keep_to_budget(self, lab)
+                lab.progress, self.say, self.live = live, live.say, live
+                make_plan(self, lab)
                 yield lab
                 # While the engine still runs: its own time counts as ours only as long as it does.
                 self.disturbed = lab.watch.report().disturbance() if lab.watch is not None else None
@@ -190,7 +197,7 @@ class PerfState:
                 raise
             raise NotMeasurable(fault_line(error)) from None
         finally:
-            live.clear()
+            live.close()
 
     @cached_property
     def load_options(self) -> LoadOptions:
@@ -213,11 +220,12 @@ class PerfState:
         url, settings = (self.config.getoption(f"--perf-reference-{name}") for name in ("url", "config"))
         if url and settings is not None:
             raise pytest.UsageError("give --perf-reference-url or --perf-reference-config, not both")
+        other = replace(self.opening, metrics_urls=(), seed=(self.opening.seed + OTHER_SIDE) % 2**63)
         if url:
             model = self.config.getoption("--perf-reference-model") or self.opening.model
-            return replace(self.opening, **self._elsewhere(url, REFERENCE_KEY), model=model)
+            return replace(other, **self._elsewhere(url, REFERENCE_KEY), model=model)
         if settings is not None:
-            return replace(with_settings(self.opening, settings), metrics_urls=())
+            return with_settings(other, settings)
         return None
 
     def keep_law(self, nodeid: str, result: LawResult) -> None:
@@ -227,21 +235,53 @@ class PerfState:
     def measure_more(self, nodeid: str) -> bool:
         """Measure the workloads that an item asked for as often again.
 
-        False where it asked for none, and where the user fixed the number of repetitions.
+        False where it asked for none, where the user fixed the number of repetitions, and where a limit of the run
+        leaves no room for more.
         """
         names = self.asked.get(nodeid, [])
         if self.lab is None or self.opening.requests is not None or not names:
+            return False
+        more = sum((spending_of(replace(self.lab.runs[name].workload, warmups=0)) for name in names), NOTHING)
+        limit = self.opening.traffic.why_not_more(more)
+        if limit is not None:
+            self.not_more[nodeid] = limit
             return False
         for name in names:
             self.say(f"{name}: not decided yet, measuring as often again")
             self.lab.extend(self.workload(name))
         return True
 
+    def what_ended(self, nodeid: str) -> str | None:
+        """Which limit of the run kept an item from measuring all it wanted; None where none did."""
+        runs = self.lab.runs if self.lab is not None else {}
+        cut = (runs[name].cut for name in self.asked.get(nodeid, []) if name in runs)
+        return next((one for one in cut if one is not None), self.not_more.get(nodeid))
+
     def invalid_run(self, reason: str) -> Judged:
         """The end of an item whose numbers prove nothing; the reason is kept for the summary, once."""
         if reason not in self.invalid:
             self.invalid.append(reason)
         return Judged("INVALID_RUN", reason)
+
+    def undecided(self, reason: str, limit: str | None = None) -> Judged | NotJudged:
+        """The end of an item that is not decided; ``limit`` is what kept the run from measuring more, if anything."""
+        said = f"{reason}; {limit}" if limit else reason
+        self.cut_items += limit is not None
+        if self.policy.inconclusive_fails:
+            return Judged("INCONCLUSIVE", said, names_limit=limit is not None)
+        return NotJudged("INCONCLUSIVE", said)
+
+    def cut_short(self, reason: str) -> Judged:
+        """The end of an item for which the run's time or tokens were used up; ``reason`` says which."""
+        self.cut_items += 1
+        return Judged("INCONCLUSIVE", reason, names_limit=True)
+
+    def with_limit(self, judged: Judged, nodeid: str) -> Judged:
+        """The same end of an item, with the limit that kept it from being decided."""
+        limit = self.what_ended(nodeid)
+        if limit is None or judged.word != "INCONCLUSIVE" or judged.names_limit:
+            return judged
+        return self.cut_short(f"{judged.reason}; {limit}")
 
     def disproved_counts(self, nodeid: str) -> str | None:
         """Why no token count of what an item measured can be believed, in one line; None where they can."""

@@ -42,7 +42,8 @@ class WorkloadRun:
         workload: what was asked, with its endpoint filled in.
         measured: requests in the order in which they were sent.
         warmups: warm-up requests; never part of a sample.
-        partial: True when the run was stopped before the plan was done.
+        partial: True when the user stopped the run before the plan was done.
+        cut: which limit of the run (time, tokens) ended it before the plan was done, in one line; None for none.
         notes: remarks of the client about itself (event-loop lag, missed load), for the report.
         server: what the server counted meanwhile; None where it does not tell.
         unmarked: why the API caches nothing of requests without a mark; empty where it may, or where they have one.
@@ -54,6 +55,7 @@ class WorkloadRun:
     measured: tuple[Measured, ...]
     warmups: tuple[Measured, ...] = ()
     partial: bool = False
+    cut: str | None = None
     notes: tuple[str, ...] = ()
     server: ServerCounts | None = None
     unmarked: str = ""

@@ -20,6 +20,7 @@ from phasegate.metric import own_metrics
 from phasegate.run import WorkloadRun
 from phasegate.server_view import observed
 from phasegate.session import Measurement, Session
+from phasegate.spending import NOTHING, spending_of
 from phasegate.workload import Workload
 
 METRICS = ("ttft", "tpot", "e2el")
@@ -70,13 +71,18 @@ def sit(
 
     ``fresh=False`` goes on with the lab as it is: what it has measured already counts as this session.
 
+    A repetition must leave room for what the run has planned besides.
+
     Raises:
         MeasurementError, CalibrationError: as `Lab.measure`.
+        LimitReachedError: the run's time or tokens were used up before the session was whole.
     """
     for attempt in range(repeats + 1):
         current = lab.renewed() if fresh or attempt else lab
         sitting = _sit_once(current, workloads)
         if sitting.session.disturbed is None or attempt == repeats:
+            return sitting
+        if lab.traffic.why_not_more(sum((spending_of(one, lab.requests) for one in workloads), NOTHING)) is not None:
             return sitting
         if say is not None:
             say(f"measuring the session again: {sitting.session.disturbed}")
@@ -84,11 +90,11 @@ def sit(
 
 
 def _sit_once(lab: Lab, workloads: Sequence[Workload]) -> Sitting:
-    runs = [lab.measure(workload) for workload in workloads]
+    runs = [lab.measure_whole(workload) for workload in workloads]
     if lab.sentinel is not None:
         # Renewed for its prompts: the reference still has those of the last session in its cache.
         lab.sentinel = lab.sentinel.renewed(restart=False)
-        runs.append(lab.sentinel.measure(SENTINEL))
+        runs.append(lab.sentinel.measure_whole(SENTINEL))
     surroundings = lab.watch.report() if lab.watch is not None else None
     return Sitting(session_of(lab, runs, surroundings), lab, surroundings)
 

@@ -1,4 +1,4 @@
-"""What a run asks of a server that bills by the token: planned ahead, and held to a cap.
+"""What a run asks of a server, in requests and tokens: planned ahead, and counted by the same rule where it is sent.
 
 Everything is counted by what is asked for: prompt tokens, and the most output tokens the server may answer with. A bill
 can only be lower.
@@ -7,10 +7,12 @@ can only be lower.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from phasegate.prompt import calibrate, calibrate_known
 from phasegate.workload import Planned, Workload, plan_blocks, plan_warmups
 
 LETTERS_PER_TOKEN = 2
@@ -42,6 +44,48 @@ class Spending:
         return self.input_tokens + self.output_tokens
 
 
+NOTHING = Spending()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a planned run, such as a workload in so many sessions.
+
+    Attributes:
+        name: what it is, for the table of a dry run.
+        once: what it asks for in one go.
+        times: goes that are planned.
+        most: goes that it may come to while something stays undecided; None where it cannot grow.
+        seconds: what a go takes beside its requests, such as an engine started again.
+    """
+
+    name: str
+    once: Spending
+    times: int = 1
+    most: int | None = None
+    seconds: float = 0.0
+
+    @property
+    def planned(self) -> Spending:
+        """What is planned of it."""
+        return self.once.times(self.times)
+
+    @property
+    def at_most(self) -> Spending:
+        """What it may come to."""
+        return self.once.times(self.times if self.most is None else max(self.most, self.times))
+
+
+def in_all(parts: Sequence[Part]) -> Spending:
+    """What all parts ask for as planned."""
+    return sum((part.planned for part in parts), NOTHING)
+
+
+def at_most(parts: Sequence[Part]) -> Spending:
+    """What all parts may come to."""
+    return sum((part.at_most for part in parts), NOTHING)
+
+
 def spending_of(workload: Workload, requests: int | None = None) -> Spending:
     """What one session of a workload asks for, warm-ups included."""
     asked = workload.with_requests(requests)
@@ -61,34 +105,27 @@ def _sum(plan: list[Planned]) -> Spending:
     return Spending(len(plan), sum(one.input_tokens for one in plan), sum(one.output_tokens for one in plan))
 
 
-class OverspentError(RuntimeError):
-    """The next request would go over the cap; one line."""
+def guessed_tokens(prompt: str) -> int:
+    """Tokens of a text that nobody has counted yet, guessed high."""
+    return math.ceil(len(prompt) / LETTERS_PER_TOKEN)
 
 
-@dataclass
-class Purse:
-    """Keeps a run within a cap on tokens.
+def counting_spending(words: Sequence[str], *, known: bool) -> Spending:
+    """What it asks for to learn how a server counts prompt tokens, where every word is one token.
 
-    Attributes:
-        limit: tokens of both kinds that may be asked for.
-        spent: what was asked for so far.
+    Args:
+        words: that prompts are written with.
+        known: whether the engine's vocabulary is known, so that only the template is counted.
     """
+    asked: list[str] = []
 
-    limit: int
-    spent: int = 0
+    def count(prompt: str) -> int:
+        asked.append(prompt)
+        return len(prompt.split())
 
-    def take(self, prompt: str, prompt_tokens: int | None, output_tokens: int) -> None:
-        """Set the tokens of one request aside, before it is sent.
+    (calibrate_known if known else calibrate)(words, count)
+    return Spending(len(asked), sum(map(guessed_tokens, asked)), len(asked))
 
-        Raises:
-            OverspentError: they are not there; nothing was taken.
-        """
-        known = math.ceil(len(prompt) / LETTERS_PER_TOKEN) if prompt_tokens is None else prompt_tokens
-        wanted = known + output_tokens
-        if self.spent + wanted > self.limit:
-            raise OverspentError(
-                f"--perf-max-tokens-spent {self.limit} is used up: {self.spent} tokens were asked for and the next "
-                f"request may cost {wanted}; allow more, or measure less (--perf-requests, --perf-workloads; "
-                "--perf-dry-run shows what a run asks for)"
-            )
-        self.spent += wanted
+
+class LimitReachedError(RuntimeError):
+    """Nothing more may be sent: the time or the tokens that the user gave are used up. One line that names which."""

@@ -37,9 +37,10 @@ def answer(
     *,
     paired: bool = False,
     planned: bool = False,
+    stopped: str | None = None,
 ) -> Answers:
-    """Answer all questions of a build together."""
-    problems = _problems(asked, baseline, candidate, policy)
+    """Answer all questions of a build together; ``stopped`` says which limit ended the run early, if any."""
+    problems = _problems(asked, baseline, candidate, policy, stopped)
     fair = [question for question in asked if question not in problems]
     if paired:
         weighed = weigh_paired(fair, baseline, candidate, policy)
@@ -60,16 +61,29 @@ def _needing(fair: Sequence[Question], weighed: Weighed) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.workload for one in fair if one.gated and one.name in weighed.needs_more))
 
 
-def _problems(asked: Sequence[Question], baseline: Side, candidate: Side, policy: Policy) -> dict[Question, Problem]:
+def _problems(
+    asked: Sequence[Question], baseline: Side, candidate: Side, policy: Policy, stopped: str | None
+) -> dict[Question, Problem]:
     """The questions that must not be put to the statistics, and why."""
     problems: dict[Question, Problem] = {}
     for question in asked:
-        problem = problem_of(question, baseline, candidate, policy) or _too_thin(question, baseline, candidate)
+        problem = (
+            _not_reached(question, baseline, candidate, stopped)
+            or problem_of(question, baseline, candidate, policy)
+            or _too_thin(question, baseline, candidate)
+        )
         if problem is not None:
             problems[question] = problem
     fair = [question for question in asked if question not in problems]
     units = other_units([question.key for question in fair], baseline, candidate)
     return problems if units is None else {**problems, **dict.fromkeys(fair, units)}
+
+
+def _not_reached(question: Question, baseline: Side, candidate: Side, stopped: str | None) -> Problem | None:
+    """Why a run that a limit ended has no values of a question, or None."""
+    if stopped is None or candidate.measurements(question.key) or not baseline.measurements(question.key):
+        return None
+    return Problem(Verdict.INCONCLUSIVE, f"{question.name} was not measured: {stopped}", "allow the run more")
 
 
 def _too_thin(question: Question, baseline: Side, candidate: Side) -> Problem | None:

@@ -59,6 +59,7 @@ def judge(
     planned: bool = False,
     whole_baseline: bool = False,
     place: Place | None = None,
+    stopped: str | None = None,
 ) -> GateResult:
     """Judge a candidate.
 
@@ -72,11 +73,16 @@ def judge(
             workloads to measure again.
         whole_baseline: judge by every given session instead of the newest ``sessions.window``.
         place: for the words of a missing baseline.
+        stopped: which limit of the run ended it before its plan was done, in one line: what it did not measure is then
+            not decided, and no fault of the run; None where it came to its end.
     """
     fit, warnings = _without_disturbed(candidate, "run")
+    warnings += [stopped] if stopped else []
     if not any(one.samples or one.requests for session in fit for one in session.measurements):
         reason, remedy = _nothing(candidate)
         expected = _expected(baseline, policy)
+        if stopped and not candidate:
+            return refused(Verdict.INCONCLUSIVE, f"nothing was measured: {stopped}", expected=expected)
         return refused(Verdict.INVALID_RUN, reason, remedy=remedy, expected=expected, warnings=warnings)
     if not baseline:
         return _without_baseline(Side.of(fit), policy, place or Place(), warnings)
@@ -92,7 +98,9 @@ def judge(
             problem.verdict, problem.reason, remedy=problem.advice, expected=expected, warnings=(*warnings, *more)
         )
     newest = None if whole_baseline else policy.window
-    return _compare(known, fit, policy, [*warnings, *more], paired=paired, planned=planned, newest=newest)
+    return _compare(
+        known, fit, policy, [*warnings, *more], paired=paired, planned=planned, newest=newest, stopped=stopped
+    )
 
 
 def _without_disturbed(sessions: Sequence[Session], word: str) -> tuple[list[Session], list[str]]:
@@ -166,6 +174,7 @@ def _compare(
     paired: bool,
     planned: bool,
     newest: int | None,
+    stopped: str | None,
 ) -> GateResult:
     if paired:
         known, fit, remark = paired_blocks(known, fit)
@@ -183,11 +192,11 @@ def _compare(
     for workload in candidate.workloads():
         binding.setdefault(workload, binding_phase(candidate, workload, policy))
     asked = list(questions(baseline, candidate, binding, policy))
-    answers = answer(asked, baseline, candidate, policy, paired=paired, planned=planned)
+    answers = answer(asked, baseline, candidate, policy, paired=paired, planned=planned, stopped=stopped)
     warnings += [line for line in (answers.moved_together, *_flips(baseline, candidate, policy)) if line]
     warnings += _unknown_metrics(baseline, candidate, policy)
     warnings += idle_rules(policy, (question.workload for question in asked))
-    warnings += [] if planned else _gaps(candidate)
+    warnings += [] if planned or stopped else _gaps(candidate)
     warnings += [note for row in answers.rows for note in row.notes]
     rows = [*answers.rows, *judge_objectives(candidate, policy)]
     if not paired:  # in one sitting both sides had the same client

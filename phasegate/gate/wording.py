@@ -88,7 +88,7 @@ def weighed_row(
         remedy=row.remedy,
         baseline_value=old,
         candidate_value=new,
-        advice=_advice(verdict, row.baseline_count, row.ratio),
+        advice=_advice(verdict, row.baseline_count, row.ratio, unit),
         notes=(*(f"{question.name}: {line}" for line in row.warnings), *_outliers(question, candidate, unit)),
     )
 
@@ -104,12 +104,14 @@ THOUSAND = (400.0, 2500.0)
 """A change by about so many times is seldom one of speed."""
 
 
-def _advice(verdict: Verdict, baseline_count: int, ratio: float | None) -> str:
+def _advice(verdict: Verdict, baseline_count: int, ratio: float | None, unit: str) -> str:
     if ratio is not None and THOUSAND[0] < ratio < THOUSAND[1]:
         return "look whether the values are in seconds: the new ones are about a thousand times the old ones"
+    if verdict is Verdict.REGRESSION and unit == "block":
+        return "undo the change, or, where it is accepted, let this build be the next reference"
     if verdict is Verdict.REGRESSION:
         return "undo the change, or, where it is accepted, record a new baseline"
-    if verdict is Verdict.INCONCLUSIVE and baseline_count < 2:
+    if verdict is Verdict.INCONCLUSIVE and baseline_count < 2 and unit == "session":
         return "record more sessions of the old build with --update-baselines, or compare both servers in one run"
     # The statistics' sentence already says how many more sessions would decide.
     return ""

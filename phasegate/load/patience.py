@@ -57,12 +57,14 @@ class Patience:
     Attributes:
         pause: lets so many seconds pass; raises KeyboardInterrupt when the user stops.
         say: told before each wait.
+        time_left: seconds that the run still has, or None: no wait is longer.
         refusals: requests that were answered with 429, every try counted.
         waited: seconds in all.
     """
 
     pause: Callable[[float], None] = time.sleep
     say: Callable[[str], None] | None = None
+    time_left: Callable[[], float | None] = lambda: None
     refusals: int = 0
     waited: float = 0.0
     _in_a_row: int = field(default=0, repr=False)
@@ -77,8 +79,7 @@ class Patience:
             return False
         if self.say is not None:
             self.say(f"the server asks for a pause of {format_seconds(seconds)} (429)")
-        self.pause(seconds)
-        self.waited += seconds
+        self._wait(seconds)
         return True
 
     def rest(self, recordings: Sequence[Recording]) -> None:
@@ -89,7 +90,11 @@ class Patience:
             return
         self.refusals += len(refused)
         asked = [pause for one in refused if (pause := asked_pause(one, now)) is not None]
-        seconds = min(LONGEST, max(asked, default=WITHOUT_A_WORD))
+        self._wait(min(LONGEST, max(asked, default=WITHOUT_A_WORD)))
+
+    def _wait(self, seconds: float) -> None:
+        left = self.time_left()
+        seconds = seconds if left is None else min(seconds, left)
         self.pause(seconds)
         self.waited += seconds
 
@@ -107,11 +112,16 @@ class Patience:
 
 
 def run_patiently(
-    target: Target, requests: Sequence[Request], patience: Patience, *, on_done: OnDone | None = None
+    target: Target,
+    requests: Sequence[Request],
+    patience: Patience,
+    *,
+    on_done: OnDone | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> LoadResult:
     """Send requests one at a time, as `run_closed` does, pausing between them where the server asks for it.
 
-    The result has one recording for each request that was begun: its last try.
+    The result has one recording for each request that was begun: its last try. ``stop`` is asked before each.
     """
     if not requests:
         return run_closed(target, requests, max_concurrency=1)
@@ -119,7 +129,7 @@ def run_patiently(
     done: list[Recording] = []
     left = list(requests)
     while left:
-        part = _until_refused(target, left, len(done), on_done)
+        part = _until_refused(target, left, len(done), on_done, stop)
         parts.append(part)
         refused = part.recordings[-1] if part.recordings and part.recordings[-1].http_status == TOO_MANY else None
         answered = part.recordings if refused is None else part.recordings[:-1]
@@ -127,7 +137,7 @@ def run_patiently(
         if answered:
             patience.answered()
         left = left[len(answered) :]
-        if refused is None or part.interrupted:
+        if refused is None or part.interrupted or stop():
             break
         if patience.accepts(refused):
             left[0] = replace(left[0], request_id=f"{requests[len(done)].request_id}.{patience.refusals + 1}")
@@ -138,7 +148,9 @@ def run_patiently(
     return _joined(parts, done, left)
 
 
-def _until_refused(target: Target, requests: Sequence[Request], begun: int, on_done: OnDone | None) -> LoadResult:
+def _until_refused(
+    target: Target, requests: Sequence[Request], begun: int, on_done: OnDone | None, stop: Callable[[], bool]
+) -> LoadResult:
     refused = False
 
     def look(place: int, recording: Recording) -> None:
@@ -147,7 +159,7 @@ def _until_refused(target: Target, requests: Sequence[Request], begun: int, on_d
         if on_done is not None and not refused:
             on_done(begun + place, recording)
 
-    return run_closed(target, requests, max_concurrency=1, on_done=look, stop=lambda: refused)
+    return run_closed(target, requests, max_concurrency=1, on_done=look, stop=lambda: refused or stop())
 
 
 def _joined(parts: Sequence[LoadResult], done: Sequence[Recording], left: Sequence[Request]) -> LoadResult:

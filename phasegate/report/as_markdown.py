@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from phasegate.report.document.model import Document, Gate, Row, tone_of
 from phasegate.report.document.server_words import clock_table, counts_table, reset_lines
-from phasegate.report.document.words import change, interval, metric_name, plural, value
+from phasegate.report.document.words import change, interval, metric_name, other_side, plural, this_side, value
 from phasegate.showing import in_markdown, in_markdown_cell, in_markdown_code
 from phasegate.units import format_percent
 
@@ -64,7 +64,7 @@ def _lines(document: Document) -> Iterator[str]:
 def _gate(gate: Gate) -> Iterator[str]:
     gated = [row for row in gate.rows if row.gated]
     if gated:
-        yield from _table(gated)
+        yield from _table(gated, gate)
     for line in gate.attributions[:3]:
         yield f"- {in_markdown(line)}"
     if gate.attributions:
@@ -73,13 +73,14 @@ def _gate(gate: Gate) -> Iterator[str]:
     if informing:
         yield f"<details><summary>{plural(len(informing), 'comparison')} that only inform</summary>"
         yield ""
-        yield from _table(informing)
+        yield from _table(informing, gate)
         yield "</details>"
         yield ""
 
 
-def _table(rows: Sequence[Row]) -> Iterator[str]:
-    yield "| | workload | metric | baseline | now | change | 95 % interval | fails from | tolerance | verdict |"
+def _table(rows: Sequence[Row], gate: Gate) -> Iterator[str]:
+    sides = f"{other_side(gate)} | {this_side(gate)}"
+    yield f"| | workload | metric | {sides} | change | 95 % interval | fails from | tolerance | verdict |"
     yield "|---|---|---|--:|--:|--:|--:|--:|--:|---|"
     for row in rows[:MOST_ROWS]:
         cells = (

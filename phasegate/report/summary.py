@@ -115,8 +115,13 @@ def heading(lab: Lab) -> Iterator[str]:
     yield "tables   medians with 95 % intervals"
     if lab.plan is not None:
         yield f"plan     {lab.plan}"
-    if lab.purse is not None:
-        yield f"spent    at most {lab.purse.spent:,} of {lab.purse.limit:,} tokens"
+    traffic = lab.traffic
+    sent = f"sent     {traffic.sent.requests:,} requests, {traffic.failed:,} failed"
+    if traffic.most_tokens is not None:
+        sent += f"; at most {traffic.sent.tokens:,} of {traffic.most_tokens:,} tokens"
+    yield sent
+    if traffic.refused is not None:
+        yield f"stopped  {traffic.refused}"
     if lab.patience.note is not None:
         yield f"limit    {lab.patience.note}"
 

@@ -70,14 +70,16 @@ def test_the_host_is_asked_while_the_engine_still_runs(monkeypatch: pytest.Monke
             running.append(engine[0])
             return SimpleNamespace(disturbance=lambda: BUSY)
 
-        yield SimpleNamespace(watch=SimpleNamespace(report=report), patience=SimpleNamespace(say=print))
+        lab = SimpleNamespace(engine=SimpleNamespace(can_restart=False), patience=SimpleNamespace(say=print))
+        yield SimpleNamespace(watch=SimpleNamespace(report=report), **vars(lab))
         engine[0] = False
 
-    live = SimpleNamespace(say=print, enabled=False, clear=lambda: None)
+    live = SimpleNamespace(say=print, clear=lambda: None, close=lambda: None)
     monkeypatch.setattr("phasegate.opening.open_lab", opened)
-    monkeypatch.setattr("phasegate.report.progress.LiveLine.for_pytest", lambda _: live)
-    monkeypatch.setattr("phasegate.pytest_budget.keep_to_budget", lambda *_: None)
-    whole = PerfState(config=SimpleNamespace(), opening=SimpleNamespace(), workloads={})  # type: ignore[arg-type]
+    monkeypatch.setattr("phasegate.report.progress.progress_of", lambda *_: live)
+    monkeypatch.setattr("phasegate.pytest_budget.make_plan", lambda *_: None)
+    opening = SimpleNamespace(traffic=None)
+    whole = PerfState(config=SimpleNamespace(), opening=opening, workloads={})  # type: ignore[arg-type]
     with whole.open_lab():
         assert running == []
     assert running == [True]

@@ -72,4 +72,4 @@ def test_a_budget_is_planned_kept_and_told(quick: QuickPytest, small: Path) -> N
     """Three requests a cell are below what is planned at least, so only the time left decides."""
     done = quick.run("perf_tests/test_rows.py", *SPEED, "--perf-workloads", small, "--perf-budget", "1h")
     assert done.status == 0, done.output
-    assert "left of the budget: requests as in the workload files, 1 session, load: about" in done.output
+    assert "left of the budget: requests as in the workload files: about" in " ".join(done.output.split())

@@ -20,9 +20,10 @@ from phasegate.report.as_markdown import render_markdown
 from phasegate.report.document import UnreadableReportError, from_json
 from phasegate.report.document.codec import to_json
 from phasegate.report.html.page import render_html
-from phasegate.report.progress import LiveLine
+from phasegate.report.progress import LiveLine, LogLines
 from phasegate.report.screen import Drawn, Terminal
 from phasegate.showing import in_csv, in_markdown, in_markdown_cell, in_markdown_code, shown
+from phasegate.traffic import Traffic
 from tests.edges.quick_pytest import QuickPytest
 from tests.report.documents import full_document
 from tests.sessions import SERVER, measurement, session
@@ -142,8 +143,12 @@ def test_pytests_terminal_and_the_live_line_get_shown_text() -> None:
     assert "\x1b[1mhead" in kept.text
     assert terminal.hasmarkup
     lines: list[str] = []
-    LiveLine(lines.append, lambda: 3, enabled=True).say(f"measuring {ANSI}")
+    LiveLine(lines.append, lambda: 3, 80, Traffic()).say(f"measuring {ANSI}")
     assert lines[0].count("\x1b") == 3
+    log: list[str] = []
+    LogLines(log.append, Traffic(), lambda: None, every=0.0).say(f"measuring {ANSI}")
+    assert log
+    assert not STEERS.search(log[0])
 
 
 ATTACK = (

@@ -9,13 +9,21 @@ from phasegate.report.charts.scale import nice_ticks
 from phasegate.report.charts.svg import WIDTH, Chart, circle, element, line, path, picture, rect, text
 from phasegate.report.document.model import Trend, TrendPoint
 from phasegate.report.document.words import metric_name, show, worse_by
-from phasegate.units import axis_unit
+from phasegate.units import axis_unit, format_percent
 
 HEIGHT = 216.0
 
 
-def trend_chart(trend: Trend, tolerance: float | None = None, *, better: str = "lower") -> Chart:
-    """The sessions in order; ``tolerance`` is the smallest worsening that the gate must find."""
+def trend_chart(
+    trend: Trend, tolerance: float | None = None, *, better: str = "lower", change: float | None = None
+) -> Chart:
+    """The sessions in order.
+
+    Args:
+        tolerance: the smallest worsening that the gate must find, as a fraction, or None.
+        better: which direction of the metric is better.
+        change: what the gate found, as a fraction; None takes that of the medians.
+    """
     values = [one.value for one in trend.points]
     old = [one.value for one in trend.points if one.side == "baseline"]
     base = statistics.median(old) if old else None
@@ -33,7 +41,7 @@ def trend_chart(trend: Trend, tolerance: float | None = None, *, better: str = "
         x_ticks=[(tick, f"{tick:g}") for tick in nice_ticks(1, len(values), 6) if tick == int(tick) and tick >= 1],
         y_ticks=[(tick / factor, f"{tick:g}") for tick in nice_ticks(bottom * factor, top * factor, 6)],
     )  # fmt: skip
-    caption = _caption(trend, base)
+    caption = _caption(trend, base, change)
     svg = picture(
         f"{trend.workload} {metric_name(trend.metric)} over sessions", caption, WIDTH, HEIGHT,
         frame, _levels(space, base, limit), element("g", _marks(space, trend.points), class_=trend.phase),
@@ -70,9 +78,12 @@ def _marks(space: Plane, points: tuple[TrendPoint, ...]) -> str:
     return element("g", path([(x, y) for x, y, _ in at], "series thin"), *marks)
 
 
-def _caption(trend: Trend, base: float | None) -> str:
+def _caption(trend: Trend, base: float | None, change: float | None) -> str:
     now = [one.value for one in trend.points if one.side == "now"]
     said = f"{len(trend.points) - len(now)} earlier sessions (circles) and {len(now)} of this run (squares)"
-    if base and now:
-        said += f"; now {100 * (statistics.median(now) / base - 1):+.1f} % against the median of the earlier ones"
+    if change is not None:
+        said += f"; now {format_percent(change, signed=True)} against the earlier ones"
+    elif base and now:
+        moved = format_percent(statistics.median(now) / base - 1, signed=True)
+        said += f"; now {moved} against the median of the earlier ones"
     return said + "."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from phasegate.gate.blocks import orders
 from phasegate.gate.facts import MetricFacts
 from phasegate.gate.levels import Key, Side
 from phasegate.gate.policy import Policy
@@ -106,7 +107,9 @@ def trends_of(
 
     The newest `NEWEST` sessions of either side are shown.
     """
-    sides = [(Side.of(list(side)[-NEWEST:]), word) for side, word in ((baseline, "baseline"), (candidate, "now"))]
+    paired = gate is not None and gate.unit == "block"
+    words = ("reference", "candidate") if paired else ("baseline", "now")
+    sides = [(Side.of(list(side)[-NEWEST:]), word) for side, word in zip((baseline, candidate), words, strict=True)]
     return tuple(
         trend
         for workload, metric, gated in _wanted(gate, sides[1][0])
@@ -132,4 +135,14 @@ def _trend(sides: Sequence[tuple[Side, str]], workload: str, metric: str, policy
         for index, value in _levels(side, workload, name, percentile, policy).items()
     ]
     unit, phase = (facts.unit, facts.phase) if facts is not None else ("", "both")
-    return Trend(workload, metric, unit, phase, gated, tuple(points))
+    return Trend(workload, metric, unit, phase, gated, tuple(points), _orders(sides, workload, name, policy))
+
+
+def _orders(sides: Sequence[tuple[Side, str]], workload: str, metric: str, policy: Policy) -> tuple[str, ...]:
+    """The order of each block; empty where the sides are no blocks."""
+    (old, word), (new, _) = sides
+    if word != "reference":
+        return ()
+    by_block = dict(zip((one.session_id for one in new.sessions), orders(new.sessions), strict=True))
+    shown = _levels(old, workload, metric, 50.0, policy)
+    return tuple(by_block.get(old.sessions[index].session_id) or "" for index in shown)

@@ -15,6 +15,7 @@ from phasegate.report.document.words import (
     change,
     interval,
     metric_name,
+    other_side,
     plural,
     sessions_words,
     value,
@@ -32,9 +33,9 @@ def green(word: str) -> Callable[[Parts], Headline]:
         worst = max(rows, key=lambda row: excess(row) + (row.tolerance or 0.0))
         best = min(rows, key=lambda row: excess(row) + (row.tolerance or 0.0))
         row = best if word == "IMPROVED" else worst
-        title = "No slower than the baseline"
+        title = f"No slower than the {other_side(parts.gate)}"
         if word == "IMPROVED":
-            title = f"Faster than the baseline: {metric_name(row.metric)} {change(row)}"
+            title = f"Faster than the {other_side(parts.gate)}: {metric_name(row.metric)} {change(row)}"
         found = [one.mde for one in rows if one.mde is not None]
         power = f"a worsening of {_range(found)} would have been found" if found else ""
         told = "largest change for the worse" if word == "PASS" else "largest gain"
@@ -49,7 +50,7 @@ def green(word: str) -> Callable[[Parts], Headline]:
             f"{row.workload}; all {plural(len(rows), 'gated comparison')} within limits{also}",
             how_sure="; ".join(filter(None, [power, f"95 % interval of that change {interval(row)}",
                                              sessions_words(row, parts.gate)])),
-            what_to_do=_green_advice(word),
+            what_to_do=_green_advice(parts, word),
             reason=parts.gate.reason if parts.gate else "",
             also=also_words(parts, word),
         )  # fmt: skip
@@ -64,8 +65,8 @@ def _range(found: Sequence[float]) -> str:
     return f"{format_percent(low)} to {format_percent(high)}"
 
 
-def _green_advice(word: str) -> tuple[str, ...]:
-    if word == "IMPROVED":
+def _green_advice(parts: Parts, word: str) -> tuple[str, ...]:
+    if word == "IMPROVED" and other_side(parts.gate) == "baseline":
         return ("go ahead; record a new baseline, or this gain could be lost again unseen",)
     return ("go ahead",)
 

@@ -18,6 +18,7 @@ from phasegate.report.document.model import WORDS, Headline, Law, ObjectiveRow, 
 from phasegate.report.document.words import (
     change,
     metric_name,
+    other_side,
     plural,
     sessions_words,
     values_words,
@@ -29,7 +30,7 @@ def regression(parts: Parts) -> Headline:
     """The screen of a build that got slower: the row furthest beyond its tolerance, and the phase that rows prove."""
     rows = parts.gated("REGRESSION")
     if not rows:
-        return said_screen(parts, "REGRESSION", "Slower than the baseline")
+        return said_screen(parts, "REGRESSION", f"Slower than the {other_side(parts.gate)}")
     every = parts.gate.rows if parts.gate else ()
     row = leading_row(rows, every)
     phase, word = named_phase(rows, every)

@@ -122,7 +122,7 @@ class Validity:
         invalid: why parts of the run prove nothing.
         failures: tests that did not pass.
         outcomes: word -> tests that ended with it (``passed`` for those that passed).
-        requests, failed, unfit: of the lab's own session.
+        requests, failed, unfit: of everything that was sent, to whichever server, warm-ups and counting included.
         remarks: host disturbances, notes of the client, stopped runs.
         sessions: sessions measured for the gate, baseline or reference first.
         interrupted: whether the run was stopped before its end.

@@ -109,7 +109,10 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """One session in a trend: its value in the metric's unit, and whether it is ``baseline`` or ``now``."""
+    """One session or block in a trend: its value in the metric's unit, and its side.
+
+    The side is ``baseline`` or ``now``; in a paired comparison ``reference`` or ``candidate``.
+    """
 
     session: str
     recorded_at: str
@@ -119,7 +122,12 @@ class TrendPoint:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A metric of a workload over sessions, oldest first."""
+    """A metric of a workload over sessions, oldest first, or over the blocks of a paired comparison.
+
+    Attributes:
+        orders: for each block the order of its visits, ``ABBA`` or ``BAAB`` with A the reference, empty where it is not
+            known; without entries where these are sessions.
+    """
 
     workload: str
     metric: str
@@ -127,3 +135,4 @@ class Trend:
     phase: str
     gated: bool
     points: tuple[TrendPoint, ...]
+    orders: tuple[str, ...] = ()

@@ -82,6 +82,16 @@ def sessions_words(row: Row, gate: Gate | None) -> str:
     return f"{row.baseline_sessions} baseline and {plural(row.candidate_sessions, f'new {unit}')}"
 
 
+def other_side(gate: Gate | None) -> str:
+    """What the rows compare with: stored sessions are a baseline, a server beside the candidate is a reference."""
+    return "reference" if gate is not None and gate.unit == "block" else "baseline"
+
+
+def this_side(gate: Gate | None) -> str:
+    """What is compared: ``now``, or the ``candidate`` of two servers measured at the same time."""
+    return "candidate" if gate is not None and gate.unit == "block" else "now"
+
+
 def plural(count: int, what: str) -> str:
     """``1 session``, ``2 sessions``."""
     return f"{count} {what}{'' if count == 1 else 's'}"

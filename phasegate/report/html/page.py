@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from phasegate.report.charts.blocks import blocks_chart
 from phasegate.report.charts.cache import cache_chart
 from phasegate.report.charts.change import change_bar, ruler
 from phasegate.report.charts.gaps import gaps_chart
@@ -25,7 +26,16 @@ from phasegate.report.charts.timeline import timeline_chart
 from phasegate.report.charts.trend import trend_chart
 from phasegate.report.document.model import WORDS, Document, Row, WorkloadTable, tone_of
 from phasegate.report.document.server_words import clock_table, counts_table, reset_lines
-from phasegate.report.document.words import change, interval, metric_name, plural, short_pair, show
+from phasegate.report.document.words import (
+    change,
+    interval,
+    metric_name,
+    other_side,
+    plural,
+    short_pair,
+    show,
+    this_side,
+)
 from phasegate.report.html.missing import missing_sections
 from phasegate.units import format_percent, format_rate, format_seconds
 
@@ -49,6 +59,8 @@ def render_html(document: Document) -> str:
         counts=counts_table(document),
         resets=reset_lines(document),
         missing=missing_sections(document),
+        other_side=other_side(document.gate),
+        this_side=this_side(document.gate),
     )
 
 
@@ -115,9 +127,12 @@ def _trends(document: Document) -> Iterator[Chart]:
         rows = {(row.workload, row.metric): row for row in document.gate.rows}
     for trend in _most_telling(document)[:MOST_TRENDS]:
         row = rows.get((trend.workload, trend.metric))
-        yield trend_chart(
-            trend, row.tolerance if row is not None else None, better=row.better if row is not None else "lower"
-        )
+        change = row.ratio - 1 if row is not None and row.ratio is not None else None
+        if trend.orders:
+            yield blocks_chart(trend, change)
+            continue
+        tolerance, better = (row.tolerance, row.better) if row is not None else (None, "lower")
+        yield trend_chart(trend, tolerance, better=better, change=change)
 
 
 def _most_telling(document: Document) -> Sequence[Any]:
