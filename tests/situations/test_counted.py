@@ -55,7 +55,7 @@ SITUATIONS = {
     "paired": (("perf_tests/test_regression.py",), ("--perf-reference-url", "OTHER", "--perf-blocks", "5")),
     "paired, and rows besides": (
         ("perf_tests/test_regression.py", "perf_tests/test_rows.py"),
-        ("--perf-reference-url", "OTHER", "--perf-blocks", "6", "--perf-requests", "20"),
+        ("--perf-reference-url", "OTHER", "--perf-blocks", "5", "--perf-requests", "20"),
     ),
     "sentinel": (("perf_tests/test_regression.py",), ("--perf-sentinel-url", "OTHER", "--perf-sessions", "2")),
     "levels": (
