@@ -13,6 +13,7 @@ from phasegate.metric import Better
 from phasegate.stats.compare import compare_stored
 from phasegate.stats.compare_types import ComparedRow, CompareSettings, StoredComparison
 from phasegate.stats.paired import PairedComparison, compare_paired
+from phasegate.stats.resolution import grid_step
 from phasegate.stats.sequential import needs_more
 
 
@@ -76,6 +77,7 @@ def _paired(question: Question, baseline: Side, candidate: Side) -> PairedCompar
         gated=question.gated,
         fail_from=question.fail_from,
         weight=question.weight,
+        step=_step(question, baseline, candidate),
         orders=[one for one in order if one] if all(order) else (),
     )
 
@@ -93,8 +95,16 @@ def _stored(question: Question, baseline: Side, candidate: Side, policy: Policy)
         gated=question.gated,
         fail_from=question.fail_from,
         weight=question.weight,
+        step=_step(question, baseline, candidate),
         baseline_sentinel=_sentinel(baseline, old, policy, question.facts.name),
         candidate_sentinel=_sentinel(candidate, new, policy, question.facts.name),
+    )
+
+
+def _step(question: Question, baseline: Side, candidate: Side) -> float:
+    """The resolution of a metric's values, read off all that were measured: medians of them hide it."""
+    return grid_step(
+        *([value for one in side.measurements(question.key) for value in one.samples] for side in (baseline, candidate))
     )
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from phasegate.gate.level_words import level_notes
 from phasegate.gate.levels import Side
 from phasegate.gate.policy import Policy
 from phasegate.gate.question import Question
@@ -89,7 +90,11 @@ def weighed_row(
         baseline_value=old,
         candidate_value=new,
         advice=_advice(verdict, row.baseline_count, row.ratio, unit),
-        notes=(*(f"{question.name}: {line}" for line in row.warnings), *_outliers(question, candidate, unit)),
+        notes=(
+            *level_notes(question, row),
+            *(f"{question.name}: {line}" for line in row.warnings),
+            *_outliers(question, candidate, unit),
+        ),
     )
 
 

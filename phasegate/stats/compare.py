@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasegate.stats.autocorrelation import LEAST_CORRELATION, shared_correlation
+from phasegate.stats.compare_levels import Seen, splits_of
 from phasegate.stats.compare_noise import (
     ASSUMED_DEVIATION,
     ASSUMED_DF,
@@ -24,7 +25,7 @@ from phasegate.stats.compare_noise import (
     own_variance,
     shown_together,
 )
-from phasegate.stats.compare_row import Weighed, judged_rows, weigh_one, weighed_in_groups
+from phasegate.stats.compare_row import Weighed, in_groups, judged_rows, least_change, weigh_one
 from phasegate.stats.compare_types import (
     ComparedRow,
     CompareSettings,
@@ -33,10 +34,12 @@ from phasegate.stats.compare_types import (
     StoredResult,
     check_values,
 )
+from phasegate.stats.kinds import MOST_STEPS_OF_ONE_LEVEL, Levels, levelled, levels_of
 from phasegate.stats.moderated import NOTHING_KNOWN, Prior, fit_prior, moderate
+from phasegate.stats.resolution import deviation_of_rounding, grid_step, rounding_error, rounding_of_difference
 from phasegate.stats.sentinel import NO_RELATION, Adjusted, adjust, relations
 from phasegate.stats.together import moved_together
-from phasegate.stats.winsor import winsorised
+from phasegate.stats.winsor import SCALE_FLOOR, winsorised
 
 __all__ = [
     "CompareSettings",
@@ -52,10 +55,44 @@ Logs = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A comparison's logs, positive for worse, with and without the sentinel's part."""
+    """A comparison's logs, positive for worse, without the sentinel's part; its levels and its resolution.
+
+    Attributes:
+        step: the resolution in the metric's unit; 0 for none.
+        fineness: standard deviation of a log that the steps alone give.
+    """
 
     comparison: StoredComparison
     adjusted: Adjusted
+    levels: Levels | None
+    step: float
+    fineness: float
+
+    @property
+    def group(self) -> str:
+        """The metric."""
+        return self.comparison.group
+
+    @property
+    def levelled(self) -> Logs:
+        """The baseline's sessions with the distance of its levels taken out."""
+        return levelled(self.adjusted.baseline, None if self.levels is None else self.levels.upper)
+
+    @property
+    def calm(self) -> Logs:
+        """The same, far sessions pulled in."""
+        return winsorised(self.levelled, least_scale=max(SCALE_FLOOR, self.fineness))[0]
+
+    def rounding(self) -> tuple[float, float]:
+        """What rounding may make up of a worsening and of an improvement, as logs."""
+        one = self.comparison
+        if not self.step or not one.baseline or not one.candidate:
+            return 0.0, 0.0
+        before = np.asarray(one.baseline, dtype=np.float64)
+        parts = [before] if self.levels is None else self.levels.parts(before)
+        off = max(rounding_error(part, self.step) for part in parts)
+        rise, fall = rounding_of_difference(before, one.candidate, off)
+        return (fall, rise) if one.higher_is_better else (rise, fall)
 
 
 def compare_stored(comparisons: Sequence[StoredComparison], settings: CompareSettings | None = None) -> StoredResult:
@@ -70,7 +107,7 @@ def compare_stored(comparisons: Sequence[StoredComparison], settings: CompareSet
     """
     settings = settings or CompareSettings()
     _check(comparisons)
-    rows = judged_rows(weighed_in_groups(comparisons, lambda members: _weigh_group(members, settings)), settings)
+    rows = judged_rows(in_groups(_prepare(comparisons), lambda members: _weigh_group(members, settings)), settings)
     gated = sum(one.gated for one in comparisons)
     return StoredResult(rows, settings.alpha, gated, moved_together(rows, [one.group for one in comparisons]))
 
@@ -87,22 +124,51 @@ def _check(comparisons: Sequence[StoredComparison]) -> None:
             check_values(one.name, word.replace("_", " "), getattr(one, word))
 
 
-def _weigh_group(members: Sequence[StoredComparison], settings: CompareSettings) -> list[Weighed]:
+def _weigh_group(prepared: Sequence[_Prepared], settings: CompareSettings) -> list[Weighed]:
     """The evidence of all comparisons of one metric."""
-    prepared = _prepare(members)
-    correlation = shared_correlation([winsorised(one.adjusted.baseline)[0] for one in prepared])
-    own = [_own_variance(one.adjusted, correlation) for one in prepared]
+    correlation = shared_correlation([one.calm for one in prepared])
+    own = [_own_variance(one, correlation) for one in prepared]
     known = [(variance, df) for variance, df in own if df > 0.0]
     prior = fit_prior([variance for variance, _ in known], [df for _, df in known])
-    noises = [_noise(variance, df, prior, correlation) for variance, df in own]
-    shown = shown_together(noises, [one.adjusted.candidate for one in prepared])
-    return [
-        weigh_one(one.comparison, one.adjusted, noise, settings, shown)
-        for one, noise in zip(prepared, noises, strict=True)
+    noises = [
+        _noise(variance, df, prior, correlation, one.fineness)
+        for one, (variance, df) in zip(prepared, own, strict=True)
     ]
+    candidates = [one.adjusted.candidate for one in prepared]
+    splits = splits_of(candidates, noises)
+    shown = shown_together(noises, [levelled(one, split) for one, split in zip(candidates, splits, strict=True)])
+    return [
+        weigh_one(
+            one.comparison,
+            Seen(
+                one.adjusted.baseline, one.adjusted.candidate, noise, one.levels, split, shown,
+                one.rounding(), one.adjusted.leverage, settings.confidence,
+            ),
+            one.step,
+        )
+        for one, noise, split in zip(prepared, noises, splits, strict=True)
+    ]  # fmt: skip
 
 
-def _prepare(members: Sequence[StoredComparison]) -> list[_Prepared]:
+def _prepare(comparisons: Sequence[StoredComparison]) -> list[_Prepared]:
+    """All comparisons of a build: the host's part taken out metric by metric, then the kinds of sessions found."""
+    adjusted = in_groups(comparisons, _adjusted)
+    steps = [grid_step(one.baseline, one.candidate) if one.step is None else one.step for one in comparisons]
+    middles = [float(np.median(one.baseline)) if one.baseline else math.inf for one in comparisons]
+    finenesses = [deviation_of_rounding(step, middle) for step, middle in zip(steps, middles, strict=True)]
+    levels = levels_of(
+        [one.baseline for one in adjusted],
+        [
+            max(least_change(one), MOST_STEPS_OF_ONE_LEVEL * step / middle)
+            for one, step, middle in zip(comparisons, steps, middles, strict=True)
+        ],
+        [max(DEVIATION_FLOOR, fineness) for fineness in finenesses],
+    )
+    return [_Prepared(*parts) for parts in zip(comparisons, adjusted, levels, steps, finenesses, strict=True)]
+
+
+def _adjusted(members: Sequence[StoredComparison]) -> list[Adjusted]:
+    """The logs of all comparisons of one metric, the host's part taken out."""
     logs = [_side_logs(one) for one in members]
     pairs = [
         (side["baseline"], side["baseline_sentinel"])
@@ -111,13 +177,10 @@ def _prepare(members: Sequence[StoredComparison]) -> list[_Prepared]:
         else None
         for side in logs
     ]
-    prepared = []
-    for one, side, relation in zip(members, logs, relations(pairs), strict=True):
-        adjusted = Adjusted(side["baseline"], side["candidate"])
-        if relation != NO_RELATION:
-            adjusted = adjust(**side, relation=relation)
-        prepared.append(_Prepared(one, adjusted))
-    return prepared
+    return [
+        Adjusted(side["baseline"], side["candidate"]) if relation == NO_RELATION else adjust(**side, relation=relation)
+        for side, relation in zip(logs, relations(pairs), strict=True)
+    ]
 
 
 def _side_logs(one: StoredComparison) -> Mapping[str, Logs]:
@@ -131,15 +194,18 @@ def _side_logs(one: StoredComparison) -> Mapping[str, Logs]:
     }
 
 
-def _own_variance(adjusted: Adjusted, correlation: float) -> tuple[float, float]:
-    variance, df = own_variance(adjusted.baseline, correlation)
-    # The coefficient was fitted to the same sessions.
-    left = max(1.0, df - adjusted.relation.uncertainty)
+def _own_variance(one: _Prepared, correlation: float) -> tuple[float, float]:
+    variance, df = own_variance(one.levelled, correlation, one.fineness)
+    # The coefficient was fitted to the same sessions, and so were the levels.
+    used = one.adjusted.relation.uncertainty + (one.levels is not None)
+    left = max(1.0, df - used)
     return (variance * df / left, left) if df > 1.0 else (variance, df)
 
 
-def _noise(variance: float, df: float, prior: Prior, correlation: float) -> Noise:
+def _noise(variance: float, df: float, prior: Prior, correlation: float, fineness: float) -> Noise:
     if df == 0.0 and prior == NOTHING_KNOWN:
-        return Noise(ASSUMED_DEVIATION, ASSUMED_DF, LEAST_CORRELATION, assumed=True)
+        deviation = max(ASSUMED_DEVIATION, fineness)
+        return Noise(deviation, ASSUMED_DF, LEAST_CORRELATION, assumed=True, rounding=fineness)
     steadied, total = moderate(variance, df, prior)
-    return Noise(max(math.sqrt(steadied), DEVIATION_FLOOR), total, correlation)
+    deviation = max(math.sqrt(steadied), DEVIATION_FLOOR, fineness)
+    return Noise(deviation, total, correlation, rounding=fineness)

@@ -62,6 +62,7 @@ class Noise:
         pooled: comparisons whose candidate sessions show it; 0 where they do not count (blocks hold both sides).
         restless: whether it is proven that candidate sessions vary more.
         assumed: whether no data stand behind the deviation.
+        rounding: standard deviation that the steps of the values alone give; 0 where they come in none.
     """
 
     deviation: float
@@ -71,6 +72,7 @@ class Noise:
     pooled: float = 0.0
     restless: bool = False
     assumed: bool = False
+    rounding: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +93,18 @@ class Shown:
 NOTHING_SHOWN = Shown()
 
 
-def own_variance(logs: Logs, correlation: float) -> tuple[float, float]:
-    """The variance of single sessions (or blocks) and its degrees of freedom; (0, 0) of fewer than two."""
+def own_variance(logs: Logs, correlation: float, rounding: float = 0.0) -> tuple[float, float]:
+    """The variance of single sessions (or blocks) and its degrees of freedom; (0, 0) of fewer than two.
+
+    ``rounding`` is the standard deviation that the steps of the values alone give: less is not to be seen in them.
+    """
     k = logs.size
     if k < 2:
         return 0.0, 0.0
-    pulled, _ = winsorised(logs)
+    least = max(DEVIATION_FLOOR, rounding)
+    pulled, _ = winsorised(logs, least_scale=least)
     variance = unbiased(float(pulled.var(ddof=1)), k, correlation)
-    return max(variance, DEVIATION_FLOOR**2), degrees_of_freedom(k, correlation)
+    return max(variance, least**2), degrees_of_freedom(k, correlation)
 
 
 def shown_together(noises: Sequence[Noise], candidates: Sequence[Logs]) -> Shown:

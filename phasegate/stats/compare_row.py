@@ -14,12 +14,21 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from phasegate.stats.compare_evidence import Evidence, detectable, weigh
-from phasegate.stats.compare_noise import DEVIATION_FLOOR, NOTHING_SHOWN, Noise, Shown, error_df, with_unrest
+from phasegate.stats.compare_evidence import Evidence, detectable
+from phasegate.stats.compare_levels import Seen, weigh_levels
+from phasegate.stats.compare_noise import DEVIATION_FLOOR, Noise, error_df
 from phasegate.stats.compare_types import ComparedRow, CompareSettings, Decision, StoredComparison
 from phasegate.stats.compare_words import change, needed, percent, signed
+from phasegate.stats.kinds import NEW_LEVEL
+from phasegate.stats.levels_words import (
+    between_levels,
+    levels_of_baseline,
+    levels_of_candidate,
+    remedy_of_levels,
+    too_coarse,
+)
 from phasegate.stats.multiplicity import Correction, Tested
-from phasegate.stats.sentinel import Adjusted, host_shift
+from phasegate.stats.sentinel import host_shift
 from phasegate.stats.sequential import FUTILE, sequence_detectable
 
 MOST_SEARCHED = 200
@@ -44,6 +53,7 @@ class _HasGroup(Protocol):
 
 
 Grouped = TypeVar("Grouped", bound=_HasGroup)
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,7 @@ class Weighed:
     leverage: float = 0.0
     host_moved: float | None = None
     paired: bool = False
+    step: float = 0.0
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -68,41 +79,41 @@ class Weighed:
         return "block" if self.paired else "candidate session"
 
 
-def weigh_one(
-    one: StoredComparison, adjusted: Adjusted, noise: Noise, settings: CompareSettings, shown: Shown = NOTHING_SHOWN
-) -> Weighed:
-    """Weigh one comparison whose noise is known; ``shown`` is what all comparisons of its metric show together."""
-    k, m = adjusted.baseline.size, adjusted.candidate.size
+def least_change(one: StoredComparison) -> float:
+    """The least log ratio that a worsening of the detectable size has to measure.
+
+    What fails is a matter of policy, what would have been proven is one of the sessions: a limit above half the
+    tolerance lets proven worsenings pass, and asks for no more sessions.
+    """
+    return math.log1p(min(_fail_from(one), one.tolerance / 2.0))
+
+
+def weigh_one(one: StoredComparison, seen: Seen, step: float = 0.0) -> Weighed:
+    """Weigh one comparison whose noise is known; ``step`` is the resolution of its values."""
     moved = host_shift(
         np.log(np.asarray(one.baseline_sentinel, dtype=np.float64)),
         np.log(np.asarray(one.candidate_sentinel, dtype=np.float64)),
         math.log1p(_fail_from(one)),
     )
-    if k == 0 or m == 0:
-        return Weighed(one, noise, None, host_moved=moved)
-    noise = with_unrest(noise, adjusted.candidate, shown)
-    evidence = weigh(
-        adjusted.baseline, adjusted.candidate, noise, leverage=adjusted.leverage, confidence=settings.confidence
-    )
-    return Weighed(one, noise, evidence, adjusted.leverage, moved)
+    if seen.baseline.size == 0 or seen.candidate.size == 0:
+        return Weighed(one, seen.noise, None, host_moved=moved)
+    return Weighed(one, seen.all_noise, weigh_levels(seen), seen.leverage, moved, step=step)
 
 
-def weighed_in_groups(
-    comparisons: Sequence[Grouped], weigh: Callable[[list[Grouped]], Sequence[Weighed]]
-) -> list[Weighed]:
-    """All comparisons weighed, each together with the others of its group, in the order given.
+def in_groups(comparisons: Sequence[Grouped], work: Callable[[list[Grouped]], Sequence[Done]]) -> list[Done]:
+    """What is worked out for each comparison together with the others of its group, in the order given.
 
     Args:
         comparisons: stored or paired ones.
-        weigh: the evidence of all comparisons of one group, in their order.
+        work: the outcomes for all comparisons of one group, in their order.
     """
     groups: dict[str, list[int]] = {}
     for index, one in enumerate(comparisons):
         groups.setdefault(one.group, []).append(index)
-    weighed: dict[int, Weighed] = {}
+    done: dict[int, Done] = {}
     for members in groups.values():
-        weighed.update(zip(members, weigh([comparisons[index] for index in members]), strict=True))
-    return [weighed[index] for index in range(len(comparisons))]
+        done.update(zip(members, work([comparisons[index] for index in members]), strict=True))
+    return [done[index] for index in range(len(comparisons))]
 
 
 def judged_rows(weighed: Sequence[Weighed], settings: CompareSettings) -> tuple[ComparedRow, ...]:
@@ -158,8 +169,8 @@ class _Judge:
             warnings=self._warnings(evidence),
         )  # fmt: skip
         open_end = decision is Decision.UNDECIDED and self.weighed.host_moved is None
-        sessions, more_baseline = self._needs(mde) if open_end else (None, None)
-        remedy = self._asked(sessions, more_baseline) if decision is Decision.UNDECIDED else ""
+        sessions, more_baseline = self._needs(evidence, mde) if open_end else (None, None)
+        remedy = self._asked(evidence, sessions, more_baseline) if decision is Decision.UNDECIDED else ""
         return replace(
             row, sessions_needed=sessions, baseline_needed=more_baseline, remedy=remedy,
             reason="; ".join(filter(None, [self._change(base), reason, remedy])),
@@ -171,9 +182,13 @@ class _Judge:
         least = math.exp(math.log1p(self._fails_from) * (-1 if one.higher_is_better else 1)) if one.gated else None
         return change(_known(row.ratio), row.low, row.high, self.settings.confidence, least)
 
-    def _asked(self, sessions: int | None, more_baseline: int | None) -> str:
+    def _asked(self, evidence: Evidence, sessions: int | None, more_baseline: int | None) -> str:
         if self.weighed.host_moved is not None:
             return "measure again on a quiet host, or compare both servers in one sitting"
+        if self._between_levels(evidence):
+            return remedy_of_levels(evidence)
+        if self._too_coarse(evidence):
+            return "write the values with more digits"
         if not self.weighed.paired and self.weighed.counts[0] < 2:
             return (
                 f"record {more_baseline} more baseline sessions with the old server, or compare both servers side by "
@@ -194,6 +209,8 @@ class _Judge:
         return ComparedRow(
             one.name, Decision.UNDECIDED, evidence.d, ends[0], low, high, None, None, None, None, None,
             k, m, None, None, "", fails_from=self._fails_from,
+            baseline_levels=levels_of_baseline(one, evidence), candidate_levels=levels_of_candidate(one, evidence),
+            step=self.weighed.step if self._too_coarse(evidence) else 0.0,
         )  # fmt: skip
 
     def _empty(self, k: int, m: int) -> ComparedRow:
@@ -216,9 +233,13 @@ class _Judge:
         k, m = self.weighed.counts
         planned = self.settings.planned_candidate
         noise, power, leverage = self.weighed.noise, self.settings.power, self.weighed.leverage
-        if planned is not None and planned > m and evidence.p_worse >= FUTILE:
-            return sequence_detectable(k, m, planned, noise, self.level, power, leverage, self._material)
-        return self._detectable(k, m)
+        if self._between_levels(evidence):
+            return self._detectable(k, m, evidence.gap + evidence.rounding)
+        k = k if self.weighed.paired else evidence.best_count
+        if planned is not None and planned > m and evidence.p_best >= FUTILE:
+            beyond = evidence.rounding
+            return sequence_detectable(k, m, planned, noise, self.level, power, leverage, self._material, beyond)
+        return self._detectable(k, m, evidence.rounding)
 
     def _decide(self, evidence: Evidence, mde: float, worse: Tested, better: Tested) -> tuple[Decision, str]:
         one, (k, m) = self.weighed.comparison, self.weighed.counts
@@ -231,29 +252,41 @@ class _Judge:
         if evidence.disagree and open_end and not self._all_large(evidence, evidence.d > 0.0):
             return Decision.UNDECIDED, f"its {self.weighed.unit}s contradict each other, {self._from_to(evidence)}"
         noise = f"p = {evidence.p_worse:.2g} of {worse.allowed:.2g} allowed"
-        if worse.falls and self._large(evidence.d):
+        if worse.falls and self._large(evidence.d_worse):
             return Decision.REGRESSED, f"worse than noise explains ({noise}){self._assumption()}"
-        if better.falls and self._large(-evidence.d):
+        if better.falls and self._large(evidence.d_better):
             return Decision.IMPROVED, f"better than noise explains (p = {evidence.p_better:.2g}){self._assumption()}"
         if k < 2:  # blocks of fewer than two have ended above
             return Decision.UNDECIDED, f"a baseline of one session shows no variance{self._assumption()}"
+        if self._between_levels(evidence):
+            return Decision.UNDECIDED, between_levels(evidence, levels_of_baseline(one, evidence))
         if self._far_off_decides(evidence):
             return Decision.UNDECIDED, f"it rests on single ones of {m} {self.weighed.unit}s, which stand far off"
+        return self._not_found(evidence, mde, f"worse than noise explains ({noise})" if worse.falls else "")
+
+    def _not_found(self, evidence: Evidence, mde: float, proven: str) -> tuple[Decision, str]:
+        """The word where no change that counts was found: whether one of the tolerance would have been."""
+        one = self.weighed.comparison
         tolerance = f"the tolerance of {percent(one.tolerance)}"
-        small = f"worse than noise explains ({noise}), but too little to fail; " if worse.falls and one.gated else ""
+        small = f"{proven}, but too little to fail; " if proven and one.gated else ""
         if mde <= one.tolerance:
             return Decision.WITHIN, f"{small}a worsening of {percent(mde)} would have been found, within {tolerance}"
+        if self._too_coarse(evidence):
+            return Decision.UNDECIDED, too_coarse(evidence, mde, tolerance)
         return Decision.UNDECIDED, f"{small}only a worsening of {percent(mde)} would have been found, above {tolerance}"
 
     @property
     def _material(self) -> float:
-        """The least log ratio that a worsening of the detectable size has to measure.
+        return least_change(self.weighed.comparison)
 
-        What fails is a matter of policy, what would have been proven is one of the sessions: a limit above half the
-        tolerance lets proven worsenings pass, and asks for no more sessions.
-        """
-        one = self.weighed.comparison
-        return math.log1p(min(_fail_from(one), one.tolerance / 2.0))
+    def _between_levels(self, evidence: Evidence) -> bool:
+        """Whether the candidate is worse than the baseline's better level, or than most of it, and yet not proven to be
+        worse: it may only have met the other kind of session, or an older level."""
+        return evidence.p_best <= self.level < evidence.p_worse and self._large(evidence.d_best)
+
+    def _too_coarse(self, evidence: Evidence) -> bool:
+        """Whether rounding alone may make up what would count as a change."""
+        return evidence.rounding >= self._material
 
     @property
     def _fails_from(self) -> float:
@@ -294,10 +327,10 @@ class _Judge:
         if evidence.far and self._far_matters():
             m = len(self.weighed.comparison.candidate)
             found.append(f"{evidence.far} of {m} {self.weighed.unit}s stand far off and were pulled in; look at them")
-        if self.weighed.noise.restless:
+        if self.weighed.noise.restless and evidence.split is None:
             times = f"{math.sqrt(self.weighed.noise.unrest):.1f} times as much as the baseline's"
             found.append(f"the candidate's sessions vary {times}; look for what makes it unsteady")
-        if self.weighed.noise.deviation <= DEVIATION_FLOOR:
+        if self.weighed.noise.deviation <= DEVIATION_FLOOR and not self._too_coarse(evidence):
             floor = percent(DEVIATION_FLOOR)
             found.append(f"the measured values are all but equal; a noise of {floor} is assumed")
         return tuple(found)
@@ -307,34 +340,40 @@ class _Judge:
         logs = np.log(np.asarray(self.weighed.comparison.candidate, dtype=np.float64))
         return bool(np.max(np.abs(logs - np.median(logs))) >= math.log1p(_fail_from(self.weighed.comparison)))
 
-    def _needs(self, mde: float) -> tuple[int | None, int | None]:
+    def _needs(self, evidence: Evidence, mde: float) -> tuple[int | None, int | None]:
         """(candidate sessions, baseline sessions) that would decide; see `ComparedRow`."""
         k, m = self.weighed.counts
         tolerance, least = self.weighed.comparison.tolerance, self.settings.least_candidate
         if k < 2 and not self.weighed.paired:
             return None, RECOMMENDED_BASELINE - k
+        if self._between_levels(evidence):
+            newest = 0 if evidence.levels is None else evidence.levels.newest
+            return None, NEW_LEVEL - newest if newest else None
+        beyond, best = evidence.rounding, k if self.weighed.paired else evidence.best_count
         fewest = max(1, least - m)
         if mde <= tolerance:
             return fewest, None
-        more = _fewest(fewest, lambda count: self._detectable(k, m + count) <= tolerance)
+        more = _fewest(fewest, lambda count: self._detectable(best, m + count, beyond) <= tolerance)
         if more is not None or self.weighed.paired:
             return more, None
-        return None, self._baseline_needed(k, max(m, 5))
+        return None, self._baseline_needed(k, max(m, 5), beyond)
 
-    def _detectable(self, k: int, m: int) -> float:
+    def _detectable(self, k: int, m: int, beyond: float) -> float:
         """Detectable worsening with so many sessions; more blocks bring degrees of freedom with them."""
         noise, one = self.weighed.noise, self.weighed
         if one.paired:
             noise, k = replace(noise, df=noise.df + m - one.counts[1]), 0
-        return detectable(k, m, noise, self.level, self.settings.power, one.leverage, self._material)
+        return detectable(k, m, noise, self.level, self.settings.power, one.leverage, self._material, beyond)
 
-    def _baseline_needed(self, k: int, m: int) -> int | None:
+    def _baseline_needed(self, k: int, m: int, beyond: float) -> int | None:
         """Baseline sessions that bring the detectable worsening within the tolerance; their df come with them."""
         noise = self.weighed.noise
 
         def enough(more: int) -> bool:
             longer = replace(noise, df=noise.df + more)
-            mde = detectable(k + more, m, longer, self.level, self.settings.power, material=self._material)
+            mde = detectable(
+                k + more, m, longer, self.level, self.settings.power, material=self._material, beyond=beyond
+            )
             return mde <= self.weighed.comparison.tolerance
 
         return _fewest(1, enough)

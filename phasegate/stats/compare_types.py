@@ -33,6 +33,8 @@ class StoredComparison:
             where there is none. Of another number than the sessions, they only show whether the host changed.
         fail_from: from which size, a fraction, a proven worsening is a regression; None for half the tolerance.
         weight: share of the build's chance of a false alarm in those of the other gated comparisons.
+        step: the resolution, in the metric's unit: all measured values are multiples of it. 0 where they come in no
+            steps that matter; None to find it in the sessions' values.
     """
 
     name: str
@@ -47,6 +49,7 @@ class StoredComparison:
     candidate_sentinel: Sequence[float] = ()
     fail_from: float | None = None
     weight: float = 1.0
+    step: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,34 @@ class CompareSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TwoLevels:
+    """Two levels that the sessions of one side stand at.
+
+    Attributes:
+        low, high: geometric means of the sessions at each, in the metric's unit.
+        low_count, high_count: sessions at each.
+        newest: how many of the newest sessions make up one level by themselves, so that it is a change and no two
+            kinds; 0 where the kinds mix.
+        newest_high: whether those stand at the higher level.
+        against_low, against_high: candidate / level; None for levels of the candidate itself.
+    """
+
+    low: float
+    high: float
+    low_count: int
+    high_count: int
+    newest: int = 0
+    newest_high: bool = False
+    against_low: float | None = None
+    against_high: float | None = None
+
+    @property
+    def apart(self) -> float:
+        """How much higher the higher level is, as a fraction."""
+        return self.high / self.low - 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class ComparedRow:
     """One comparison, judged.
 
@@ -100,6 +131,9 @@ class ComparedRow:
         reason: one sentence with the numbers that decided.
         warnings: remarks worded as remedies.
         remedy: what would decide an undecided row, in the clause that its reason has of it; empty where decided.
+        baseline_levels, candidate_levels: the two levels of a side's sessions; None where they are of one.
+        step: the resolution of the values in the metric's unit, where rounding may hide a change that would count;
+            else 0.
     """
 
     name: str
@@ -122,6 +156,9 @@ class ComparedRow:
     remedy: str = ""
     p_allowed: float | None = None
     fails_from: float | None = None
+    baseline_levels: TwoLevels | None = None
+    candidate_levels: TwoLevels | None = None
+    step: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

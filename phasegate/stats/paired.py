@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from phasegate.stats.autocorrelation import shared_correlation
 from phasegate.stats.compare_evidence import weigh
 from phasegate.stats.compare_noise import ASSUMED_DEVIATION, ASSUMED_DF, DEVIATION_FLOOR, Noise, own_variance
-from phasegate.stats.compare_row import Weighed, judged_rows, weighed_in_groups
+from phasegate.stats.compare_row import Weighed, in_groups, judged_rows
 from phasegate.stats.compare_types import (
     ComparedRow,
     CompareSettings,
@@ -29,6 +29,7 @@ from phasegate.stats.compare_words import percent
 from phasegate.stats.moderated import NOTHING_KNOWN, Prior, fit_prior, moderate
 from phasegate.stats.paired_checks import flip_p, signed_rank_p
 from phasegate.stats.power import upper_tail
+from phasegate.stats.resolution import deviation_of_rounding, grid_step, rounding_error, rounding_of_difference
 from phasegate.stats.together import moved_together
 from phasegate.stats.winsor import winsorised
 
@@ -51,6 +52,7 @@ class PairedComparison:
     Attributes:
         name, group, tolerance, floor, higher_is_better, gated, fail_from, weight: as of a `StoredComparison`.
         reference, candidate: one positive value per block, such as the median over the block's requests; of one length.
+        step: as of a `StoredComparison`.
         orders: ``ABBA`` or ``BAAB`` for each block; empty where unknown, and then no order effect can be told.
     """
 
@@ -65,6 +67,19 @@ class PairedComparison:
     orders: Sequence[str] = ()
     fail_from: float | None = None
     weight: float = 1.0
+    step: float | None = None
+
+    @property
+    def found_step(self) -> float:
+        """The resolution of its values, in the metric's unit; 0 for none."""
+        return grid_step(self.reference, self.candidate) if self.step is None else self.step
+
+    @property
+    def fineness(self) -> float:
+        """Standard deviation of a block's difference that rounding alone gives."""
+        if not self.reference:
+            return 0.0
+        return math.sqrt(2.0) * deviation_of_rounding(self.found_step, float(np.median(self.reference)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +127,7 @@ def compare_paired(comparisons: Sequence[PairedComparison], settings: CompareSet
     settings = settings or CompareSettings()
     for one in comparisons:
         _check(one)
-    rows = judged_rows(weighed_in_groups(comparisons, lambda members: _weigh_group(members, settings)), settings)
+    rows = judged_rows(in_groups(comparisons, lambda members: _weigh_group(members, settings)), settings)
     seconded = tuple(_seconded(row, one) for row, one in zip(rows, comparisons, strict=True))
     moved = moved_together(rows, [one.group for one in comparisons])
     return PairedResult(seconded, settings.alpha, sum(one.gated for one in comparisons), moved)
@@ -136,11 +151,11 @@ def _check(one: PairedComparison) -> None:
 def _weigh_group(members: Sequence[PairedComparison], settings: CompareSettings) -> list[Weighed]:
     differences = [_differences(one) for one in members]
     correlation = shared_correlation([winsorised(one)[0] for one in differences], least=0.0)
-    own = [own_variance(one, correlation) for one in differences]
+    own = [own_variance(d, correlation, one.fineness) for one, d in zip(members, differences, strict=True)]
     known = [(variance, df) for variance, df in own if df > 0.0]
     prior = fit_prior([variance for variance, _ in known], [df for _, df in known])
     return [
-        _weigh_one(one, d, _noise(variance, df, prior, correlation), settings)
+        _weigh_one(one, d, _noise(variance, df, prior, correlation, one.fineness), settings)
         for one, d, (variance, df) in zip(members, differences, own, strict=True)
     ]
 
@@ -151,11 +166,18 @@ def _differences(one: PairedComparison) -> Logs:
     return np.asarray(np.log(ratio) * (-1.0 if one.higher_is_better else 1.0), dtype=np.float64)
 
 
-def _noise(variance: float, df: float, prior: Prior, correlation: float) -> Noise:
+def _noise(variance: float, df: float, prior: Prior, correlation: float, fineness: float) -> Noise:
     if df == 0.0 and prior == NOTHING_KNOWN:
-        return Noise(ASSUMED_DEVIATION, ASSUMED_DF, correlation, assumed=True)
+        return Noise(ASSUMED_DEVIATION, ASSUMED_DF, correlation, assumed=True, rounding=fineness)
     steadied, total = moderate(variance, df, prior)
-    return Noise(max(math.sqrt(steadied), DEVIATION_FLOOR), total, correlation)
+    return Noise(max(math.sqrt(steadied), DEVIATION_FLOOR, fineness), total, correlation, rounding=fineness)
+
+
+def _rounding(one: PairedComparison) -> tuple[float, float]:
+    """What rounding may make up of a worsening and of an improvement, as logs."""
+    off = rounding_error(one.reference, one.found_step)
+    rise, fall = rounding_of_difference(one.reference, one.candidate, off)
+    return (fall, rise) if one.higher_is_better else (rise, fall)
 
 
 def _weigh_one(one: PairedComparison, differences: Logs, noise: Noise, settings: CompareSettings) -> Weighed:
@@ -165,8 +187,10 @@ def _weigh_one(one: PairedComparison, differences: Logs, noise: Noise, settings:
     )  # fmt: skip
     if differences.size == 0:
         return Weighed(plain, noise, None, paired=True)
-    evidence = weigh(np.array([]), differences, noise, leverage=0.0, confidence=settings.confidence)
-    return Weighed(plain, noise, evidence, paired=True)
+    evidence = weigh(
+        np.array([]), differences, noise, leverage=0.0, confidence=settings.confidence, rounding=_rounding(one)
+    )
+    return Weighed(plain, noise, evidence, paired=True, step=one.found_step)
 
 
 def _seconded(row: ComparedRow, one: PairedComparison) -> PairedRow:

@@ -39,7 +39,15 @@ def _is_open(row: ComparedRow, one: StoredComparison) -> bool:
 
 
 def sequence_detectable(
-    k: int, m: int, planned: int, noise: Noise, level: float, power: float, leverage: float = 0.0, material: float = 0.0
+    k: int,
+    m: int,
+    planned: int,
+    noise: Noise,
+    level: float,
+    power: float,
+    leverage: float = 0.0,
+    material: float = 0.0,
+    beyond: float = 0.0,
 ) -> float:
     """Smallest worsening that the whole plan finds: that it goes on after m sessions, and rejects after ``planned``.
 
@@ -47,6 +55,6 @@ def sequence_detectable(
     """
     half = 1.0 - (1.0 - power) / 2.0
     return max(
-        detectable(k, m, noise, FUTILE, half, leverage),
-        detectable(k, planned, noise, level, half, leverage, material),
+        detectable(k, m, noise, FUTILE, half, leverage, beyond=beyond),
+        detectable(k, planned, noise, level, half, leverage, material, beyond),
     )

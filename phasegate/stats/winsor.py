@@ -25,6 +25,10 @@ LEAST_VALUES = 5
 SCALE_FLOOR = 1e-3
 """Least robust deviation, as a log ratio: differences of a tenth of a percent are never called far."""
 
+PULLED_SHARE = 6
+"""One in so many values may be pulled in, and one always. More are no bad sessions but how the series is: a kind of
+session of its own, or values that mostly look equal. They stay, and so does the spread that they show."""
+
 _MAD_TO_SIGMA = 1.4826
 
 
@@ -44,18 +48,29 @@ def median_of(values: NDArray[np.float64]) -> float:
     return float(ordered[middle] if values.size % 2 else (ordered[middle - 1] + ordered[middle]) / 2.0)
 
 
-def winsorised(values: NDArray[np.float64], known_scale: float = 0.0) -> tuple[NDArray[np.float64], int]:
-    """The values with far ones pulled in, and how many were.
+def far_limit(n: int) -> float:
+    """Robust deviations from the median beyond which one of n values is far off."""
+    return LIMIT if n >= FEW else LIMIT_OF_FEW
+
+
+def winsorised(
+    values: NDArray[np.float64], known_scale: float = 0.0, least_scale: float = SCALE_FLOOR
+) -> tuple[NDArray[np.float64], int]:
+    """The values with far ones pulled in, and how many were; none where more than a few are far.
 
     Args:
         values: n logs, one per session or block; unchanged.
         known_scale: a standard deviation known from elsewhere, 0 for none. With fewer than `LEAST_VALUES` values it is
             all there is, and without it they stay as they are.
+        least_scale: least robust deviation of the values' own.
     """
-    scale = known_scale if values.size < LEAST_VALUES else max(known_scale, robust_scale(values), SCALE_FLOOR)
-    if scale <= 0.0 or values.size < 3:
+    n = values.size
+    scale = known_scale if n < LEAST_VALUES else max(known_scale, robust_scale(values), least_scale)
+    if scale <= 0.0 or n < 3:
         return values, 0
     middle = median_of(values)
-    far = np.abs(values - middle) > (LIMIT if values.size >= FEW else LIMIT_OF_FEW) * scale
-    pulled = np.where(far, middle + PULLED_TO * scale * np.sign(values - middle), values)
-    return pulled, int(np.count_nonzero(far))
+    far = np.abs(values - middle) > far_limit(n) * scale
+    count = int(np.count_nonzero(far))
+    if count > max(1, n // PULLED_SHARE):
+        return values, 0
+    return np.where(far, middle + PULLED_TO * scale * np.sign(values - middle), values), count
