@@ -22,7 +22,8 @@ def level_notes(question: Question, row: ComparedRow) -> Iterator[str]:
         kinds = f"{question.name}: two kinds of sessions, {_both(levels, question)}"
         yield f"{kinds} ({counts} {word} sessions); {HOLD_FIXED}"
     if row.step:
-        yield f"{question.name}: its values come in steps of {say(row.step, question.facts)}; write them with more digits"
+        step = say(row.step, question.facts)
+        yield f"{question.name}: its values come in steps of {step}; write them with more digits"
 
 
 def _both(levels: TwoLevels, question: Question) -> str:

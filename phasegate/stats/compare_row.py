@@ -17,13 +17,14 @@ import numpy as np
 from phasegate.stats.compare_evidence import Evidence, detectable
 from phasegate.stats.compare_levels import Seen, weigh_levels
 from phasegate.stats.compare_noise import DEVIATION_FLOOR, Noise, error_df
-from phasegate.stats.compare_types import ComparedRow, CompareSettings, Decision, StoredComparison
+from phasegate.stats.compare_types import ComparedRow, CompareSettings, Decision, StoredComparison, TwoLevels
 from phasegate.stats.compare_words import change, needed, percent, signed
 from phasegate.stats.kinds import NEW_LEVEL
 from phasegate.stats.levels_words import (
     between_levels,
     levels_of_baseline,
     levels_of_candidate,
+    of_two_kinds,
     remedy_of_levels,
     too_coarse,
 )
@@ -185,7 +186,7 @@ class _Judge:
     def _asked(self, evidence: Evidence, sessions: int | None, more_baseline: int | None) -> str:
         if self.weighed.host_moved is not None:
             return "measure again on a quiet host, or compare both servers in one sitting"
-        if self._between_levels(evidence):
+        if self._levels_decide(evidence):
             return remedy_of_levels(evidence)
         if self._too_coarse(evidence):
             return "write the values with more digits"
@@ -209,7 +210,7 @@ class _Judge:
         return ComparedRow(
             one.name, Decision.UNDECIDED, evidence.d, ends[0], low, high, None, None, None, None, None,
             k, m, None, None, "", fails_from=self._fails_from,
-            baseline_levels=levels_of_baseline(one, evidence), candidate_levels=levels_of_candidate(one, evidence),
+            baseline_levels=self._baseline_levels(evidence), candidate_levels=levels_of_candidate(one, evidence),
             step=self.weighed.step if self._too_coarse(evidence) else 0.0,
         )  # fmt: skip
 
@@ -259,7 +260,7 @@ class _Judge:
         if k < 2:  # blocks of fewer than two have ended above
             return Decision.UNDECIDED, f"a baseline of one session shows no variance{self._assumption()}"
         if self._between_levels(evidence):
-            return Decision.UNDECIDED, between_levels(evidence, levels_of_baseline(one, evidence))
+            return Decision.UNDECIDED, between_levels(evidence, self._baseline_levels(evidence))
         if self._far_off_decides(evidence):
             return Decision.UNDECIDED, f"it rests on single ones of {m} {self.weighed.unit}s, which stand far off"
         return self._not_found(evidence, mde, f"worse than noise explains ({noise})" if worse.falls else "")
@@ -273,7 +274,11 @@ class _Judge:
             return Decision.WITHIN, f"{small}a worsening of {percent(mde)} would have been found, within {tolerance}"
         if self._too_coarse(evidence):
             return Decision.UNDECIDED, too_coarse(evidence, mde, tolerance)
-        return Decision.UNDECIDED, f"{small}only a worsening of {percent(mde)} would have been found, above {tolerance}"
+        kinds = of_two_kinds(self._baseline_levels(evidence), levels_of_candidate(one, evidence))
+        return (
+            Decision.UNDECIDED,
+            f"{kinds}{small}only a worsening of {percent(mde)} would have been found, above {tolerance}",
+        )
 
     @property
     def _material(self) -> float:
@@ -283,6 +288,18 @@ class _Judge:
         """Whether the candidate is worse than the baseline's better level, or than most of it, and yet not proven to be
         worse: it may only have met the other kind of session, or an older level."""
         return evidence.p_best <= self.level < evidence.p_worse and self._large(evidence.d_best)
+
+    def _levels_decide(self, evidence: Evidence) -> bool:
+        """Whether an undecided comparison is so for the levels of its sessions: more sessions would not decide it."""
+        named = self._baseline_levels(evidence), levels_of_candidate(self.weighed.comparison, evidence)
+        return self._between_levels(evidence) or named != (None, None)
+
+    def _baseline_levels(self, evidence: Evidence) -> TwoLevels | None:
+        """The baseline's levels where the candidate is held to them; a single bad newest session is none of its own."""
+        single = evidence.best_count == len(self.weighed.comparison.baseline)
+        if single and not self._between_levels(evidence):
+            return None
+        return levels_of_baseline(self.weighed.comparison, evidence)
 
     def _too_coarse(self, evidence: Evidence) -> bool:
         """Whether rounding alone may make up what would count as a change."""
@@ -324,10 +341,11 @@ class _Judge:
 
     def _warnings(self, evidence: Evidence) -> tuple[str, ...]:
         found = []
-        if evidence.far and self._far_matters():
+        kinds = levels_of_candidate(self.weighed.comparison, evidence) is not None
+        if evidence.far and self._far_matters() and not kinds:
             m = len(self.weighed.comparison.candidate)
             found.append(f"{evidence.far} of {m} {self.weighed.unit}s stand far off and were pulled in; look at them")
-        if self.weighed.noise.restless and evidence.split is None:
+        if self.weighed.noise.restless and not kinds:
             times = f"{math.sqrt(self.weighed.noise.unrest):.1f} times as much as the baseline's"
             found.append(f"the candidate's sessions vary {times}; look for what makes it unsteady")
         if self.weighed.noise.deviation <= DEVIATION_FLOOR and not self._too_coarse(evidence):
@@ -346,7 +364,7 @@ class _Judge:
         tolerance, least = self.weighed.comparison.tolerance, self.settings.least_candidate
         if k < 2 and not self.weighed.paired:
             return None, RECOMMENDED_BASELINE - k
-        if self._between_levels(evidence):
+        if self._levels_decide(evidence):
             newest = 0 if evidence.levels is None else evidence.levels.newest
             return None, NEW_LEVEL - newest if newest else None
         beyond, best = evidence.rounding, k if self.weighed.paired else evidence.best_count

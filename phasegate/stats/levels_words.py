@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from phasegate.stats.compare_evidence import Evidence
 from phasegate.stats.compare_types import StoredComparison, TwoLevels
 from phasegate.stats.compare_words import percent, signed
-from phasegate.stats.kinds import NEW_LEVEL
+from phasegate.stats.kinds import LEAST_OF_A_KIND, NEW_LEVEL
 
 HOLD_FIXED = "find out what makes sessions differ (the runner, its cores, memory or clocks) and hold it fixed"
 
@@ -26,8 +26,10 @@ def levels_of_baseline(one: StoredComparison, evidence: Evidence) -> TwoLevels |
 
 
 def levels_of_candidate(one: StoredComparison, evidence: Evidence) -> TwoLevels | None:
-    """The same of the candidate's sessions."""
-    return None if evidence.split is None else _two(one.candidate, evidence.split != one.higher_is_better, 0, ())
+    """The same of the candidate's sessions; a single session that is worse is a bad one, and no kind."""
+    if evidence.split is None or np.count_nonzero(evidence.split) < LEAST_OF_A_KIND:
+        return None
+    return _two(one.candidate, evidence.split != one.higher_is_better, 0, ())
 
 
 def _two(values: Sequence[float], high: NDArray[np.bool_], newest: int, candidate: Sequence[float]) -> TwoLevels:
@@ -50,6 +52,15 @@ def between_levels(evidence: Evidence, levels: TwoLevels | None) -> str:
         return newest_level(levels)
     gap = percent(levels.apart)
     return f"the baseline has two kinds of sessions, {gap} apart, and it is not proven to be worse than the worse kind"
+
+
+def of_two_kinds(baseline: TwoLevels | None, candidate: TwoLevels | None) -> str:
+    """The start of a sentence that says so where a side has two levels, else nothing."""
+    if baseline is not None and baseline.newest:
+        return f"{newest_level(baseline)}; "
+    sides = [f"the {word}'s" for word, one in (("baseline", baseline), ("candidate", candidate)) if one is not None]
+    apart = max((one.apart for one in (baseline, candidate) if one is not None), default=0.0)
+    return f"{' and '.join(sides)} sessions are of two kinds, {percent(apart)} apart; " if sides else ""
 
 
 def newest_level(levels: TwoLevels) -> str:
