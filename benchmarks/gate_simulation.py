@@ -4,7 +4,7 @@ Every build compares 20 things: TTFT and TPOT of ten workloads. Each is judged t
 a false alarm), with one TPOT 5 % slower, and with one TTFT 10 % slower (found: that very comparison regressed; right
 phase: found, and no comparison of the other metric regressed). Ours go through the product's own functions; the other
 rules are small reimplementations of what their tools publish, on the same draws, with one candidate session each.
-Intervals are Clopper and Pearson's, 95 %.
+Intervals are Clopper and Pearson's, 95 %. A second table has sessions that are not of one level (`_odd_sessions`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from benchmarks._gate_noise import COMPARISONS, METRICS, PROFILES, SERVER, Noise, draw_blocks, draw_sessions
+from benchmarks._odd_sessions import odd_table, simulate_odd
 from benchmarks._prior_rules import RULES, WHOLE_BASELINE
 from phasegate.stats.compare import compare_stored
 from phasegate.stats.compare_types import ComparedRow, CompareSettings, Decision, StoredComparison
@@ -279,16 +280,26 @@ def main() -> None:
         "--by-sessions", action="store_true", help="2 to 8 candidate sessions instead of the page's rows"
     )
     parser.add_argument("--ours", action="store_true", help="without the other tools' rules")
+    parser.add_argument("--odd", action="store_true", help="the table of sessions that are not of one level alone")
     chosen = parser.parse_args()
     noise = replace(PROFILES[chosen.noise], candidate_scatter=chosen.candidate_scatter)
     began = time.process_time()
-    tallies = simulate(chosen.builds, chosen.seed, noise, others=not chosen.ours, by_sessions=chosen.by_sessions)
     print(f"{chosen.builds} builds of {COMPARISONS} comparisons a row, seed {chosen.seed}, noise: {noise}\n")
+    if not chosen.odd:
+        _print_usual(
+            simulate(chosen.builds, chosen.seed, noise, others=not chosen.ours, by_sessions=chosen.by_sessions)
+        )
+    if not chosen.by_sessions:
+        print("\n".join(odd_table(simulate_odd(chosen.builds, chosen.seed, noise), share)))
+    print(f"\nCPU: {time.process_time() - began:.0f} s")
+
+
+def _print_usual(tallies: Sequence[Tally]) -> None:
     print("\n".join(table(tallies)))
     for sequence in (one for one in tallies if one.sessions):
         per_comparison = sequence.sessions / (sequence.builds * COMPARISONS)
         print(f"\ncandidate sessions per unchanged comparison in sequence: {per_comparison:.2f}")
-    print(f"\nCPU: {time.process_time() - began:.0f} s")
+    print()
 
 
 if __name__ == "__main__":

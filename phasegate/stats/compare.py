@@ -34,7 +34,7 @@ from phasegate.stats.compare_types import (
     StoredResult,
     check_values,
 )
-from phasegate.stats.kinds import MOST_STEPS_OF_ONE_LEVEL, Levels, levelled, levels_of
+from phasegate.stats.kinds import MOST_STEPS_OF_ONE_LEVEL, Levels, levelled, levels_of, within_kinds
 from phasegate.stats.moderated import NOTHING_KNOWN, Prior, fit_prior, moderate
 from phasegate.stats.resolution import deviation_of_rounding, grid_step, rounding_error, rounding_of_difference
 from phasegate.stats.sentinel import NO_RELATION, Adjusted, adjust, relations
@@ -136,7 +136,7 @@ def _weigh_group(prepared: Sequence[_Prepared], settings: CompareSettings) -> li
     ]
     candidates = [one.adjusted.candidate for one in prepared]
     splits = splits_of(candidates, noises)
-    shown = shown_together(noises, [levelled(one, split) for one, split in zip(candidates, splits, strict=True)])
+    shown = shown_together(noises, [within_kinds(one, split) for one, split in zip(candidates, splits, strict=True)])
     return [
         weigh_one(
             one.comparison,

@@ -100,7 +100,7 @@ def splits_of(candidates: Sequence[Logs], noises: Sequence[Noise]) -> list[NDArr
 def weigh_levels(seen: Seen) -> Evidence:
     """The evidence of a comparison, with the levels of both sides respected."""
     plain = seen.against(seen.baseline)
-    worse, better = _proof(seen, plain), _proof(seen.turned(), seen.turned().against(-seen.baseline))
+    worse, better = _proof(seen, _Proof.of(plain)), _proof(seen.turned(), _Proof(plain.p_better, -plain.d))
     found = replace(
         plain, p_worse=worse.p, d_worse=worse.d, p_better=better.p, d_better=better.d,
         levels=seen.levels, split=seen.split, rounding=seen.rounding[0],
@@ -118,16 +118,16 @@ def weigh_levels(seen: Seen) -> Evidence:
     )  # fmt: skip
 
 
-def _proof(seen: Seen, plain: Evidence) -> _Proof:
+def _proof(seen: Seen, plain: _Proof) -> _Proof:
     """How sure it is that the candidate is worse, whatever kinds its sessions and the baseline's are of."""
     lower, upper = (seen.baseline, seen.baseline) if seen.levels is None else seen.levels.parts(seen.baseline)
     one_level = seen.levels is None or upper.size < LEAST_OF_A_KIND
     upper = lower if one_level else upper
-    whole = plain if seen.levels is None else seen.against(upper)
+    whole = plain if seen.levels is None else _Proof.of(seen.against(upper))
     split = seen.split
     if split is not None and np.count_nonzero(split) >= LEAST_OF_A_KIND:
         return _of_kinds(seen, whole, lower, upper, split)
-    found = _Proof.of(whole)
+    found = whole
     alike = _like_the_candidate(seen) if one_level else None
     if alike is not None and alike.any():
         # A newest session may be the first of a new level, and several are of a kind. A single one was met by chance,
@@ -139,14 +139,14 @@ def _proof(seen: Seen, plain: Evidence) -> _Proof:
     return found
 
 
-def _of_kinds(seen: Seen, whole: Evidence, lower: Logs, upper: Logs, split: NDArray[np.bool_]) -> _Proof:
+def _of_kinds(seen: Seen, whole: _Proof, lower: Logs, upper: Logs, split: NDArray[np.bool_]) -> _Proof:
     """The same where the candidate has two kinds of sessions: the surest of what its better ones prove."""
     better, worse = seen.candidate[~split], seen.candidate[split]
     proofs = [_Proof.of(seen.part_against(upper, better))]
     if seen.levels is None:
         middle = (float(better.max()) + float(worse.min())) / 2.0
         before = int(np.count_nonzero(seen.baseline > middle))
-        proofs.append(_Proof(max(whole.p_worse, _more_often(seen, before, middle)), whole.d))
+        proofs.append(_Proof(max(whole.p, _more_often(seen, before, middle)), whole.d))
     elif not seen.levels.newest:
         proofs.append(_kind_by_kind(seen, (lower, upper), (better, worse)))
     return min(proofs, key=lambda proof: proof.p)

@@ -84,6 +84,14 @@ def levelled(logs: Logs, upper: Mask | None) -> Logs:
     return np.asarray(logs - level + float(logs.mean()), dtype=np.float64)
 
 
+def within_kinds(logs: Logs, upper: Mask | None) -> Logs:
+    """The same, spread so that their sample variance is that within the kinds, which has one degree of freedom less."""
+    if upper is None:
+        return logs
+    calm = levelled(logs, upper)
+    return np.asarray(calm.mean() + (calm - calm.mean()) * math.sqrt((logs.size - 1) / (logs.size - 2)))
+
+
 def levels_of(series: Sequence[Logs], aparts: Sequence[float], scales: Sequence[float]) -> list[Levels | None]:
     """The two levels of each series of sessions in time order, or None where they are of one.
 
@@ -161,9 +169,7 @@ def _two_kinds(logs: Logs, apart: float, scale: float) -> Mask | None:
     if n < LEAST_SESSIONS:
         return None
     ordered = np.sort(logs)
-    cuts = range(LEAST_OF_A_KIND, n - LEAST_OF_A_KIND + 1)
-    cut = max(cuts, key=lambda at: _between(ordered, at))
-    between = _between(ordered, cut)
+    cut, between = _widest_cut(ordered)
     within = max(float(((ordered - ordered.mean()) ** 2).sum()) - between, (n - 2) * scale**2)
     gap = float(ordered[cut] - ordered[cut - 1])
     distance = float(ordered[cut:].mean() - ordered[:cut].mean())
@@ -186,10 +192,15 @@ def _alike(low: Logs, high: Logs, scale: float) -> bool:
     return float(few.std(ddof=1)) <= COMPACT * max(float(many.std(ddof=1)), scale)
 
 
-def _between(ordered: Logs, cut: int) -> float:
-    """Sum of squares between the values before and from ``cut`` on."""
+def _widest_cut(ordered: Logs) -> tuple[int, float]:
+    """Where two groups of ordered values differ most, and their sum of squares between them."""
     n = ordered.size
-    return float(cut * (n - cut) / n * (ordered[cut:].mean() - ordered[:cut].mean()) ** 2)
+    cuts = np.arange(LEAST_OF_A_KIND, n - LEAST_OF_A_KIND + 1)
+    below = np.cumsum(ordered)[cuts - 1]
+    apart = (ordered.sum() - below) / (n - cuts) - below / cuts
+    between = cuts * (n - cuts) / n * apart**2
+    best = int(np.argmax(between))
+    return int(cuts[best]), float(between[best])
 
 
 def splits_by_gap(sessions: Sequence[Logs], explained: Sequence[float], errors: Sequence[float]) -> list[Mask | None]:
@@ -218,10 +229,10 @@ def splits_by_gap(sessions: Sequence[Logs], explained: Sequence[float], errors: 
 def _split_by_gap(logs: Logs, noise_explains: float) -> Mask | None:
     """The split of one comparison.
 
-    A handful of sessions shows no deviation of its own. So the gap must be wider than the baseline's noise explains,
+    Two sessions contradict each other and are of no kinds. A handful shows no deviation of its own, so the gap must be wider than the baseline's noise explains,
     and each kind no wider than that, or than half the gap: sessions that merely scatter are of no kind.
     """
-    if logs.size < 2:
+    if logs.size <= LEAST_OF_A_KIND:
         return None
     ordered = np.sort(logs)
     gaps = np.diff(ordered)
