@@ -289,7 +289,7 @@ def main() -> None:
         _print_usual(
             simulate(chosen.builds, chosen.seed, noise, others=not chosen.ours, by_sessions=chosen.by_sessions)
         )
-    if not chosen.by_sessions:
+    if noise == SERVER and not chosen.by_sessions:
         print("\n".join(odd_table(simulate_odd(chosen.builds, chosen.seed, noise), share)))
     print(f"\nCPU: {time.process_time() - began:.0f} s")
 

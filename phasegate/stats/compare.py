@@ -35,7 +35,7 @@ from phasegate.stats.compare_types import (
     check_values,
 )
 from phasegate.stats.kinds import MOST_STEPS_OF_ONE_LEVEL, Levels, levelled, levels_of, within_kinds
-from phasegate.stats.moderated import NOTHING_KNOWN, Prior, fit_prior, moderate
+from phasegate.stats.moderated import LEAST_COMPARISONS, NOTHING_KNOWN, Prior, fit_prior, moderate
 from phasegate.stats.resolution import deviation_of_rounding, grid_step, rounding_error, rounding_of_difference
 from phasegate.stats.sentinel import NO_RELATION, Adjusted, adjust, relations
 from phasegate.stats.together import moved_together
@@ -128,8 +128,7 @@ def _weigh_group(prepared: Sequence[_Prepared], settings: CompareSettings) -> li
     """The evidence of all comparisons of one metric."""
     correlation = shared_correlation([one.calm for one in prepared])
     own = [_own_variance(one, correlation) for one in prepared]
-    known = [(variance, df) for variance, df in own if df > 0.0]
-    prior = fit_prior([variance for variance, _ in known], [df for _, df in known])
+    prior = _prior(prepared, own)
     noises = [
         _noise(variance, df, prior, correlation, one.fineness)
         for one, (variance, df) in zip(prepared, own, strict=True)
@@ -148,6 +147,17 @@ def _weigh_group(prepared: Sequence[_Prepared], settings: CompareSettings) -> li
         )
         for one, noise, split in zip(prepared, noises, splits, strict=True)
     ]  # fmt: skip
+
+
+def _prior(prepared: Sequence[_Prepared], own: Sequence[tuple[float, float]]) -> Prior:
+    """What the comparisons of a metric say of each other's variance.
+
+    Those at two levels only where too few are at one: what is left of their variance is the least of many splits.
+    """
+    known = [(one.levels is None, *parts) for one, parts in zip(prepared, own, strict=True) if parts[1] > 0.0]
+    plain = [one for one in known if one[0]]
+    chosen = plain if len(plain) >= LEAST_COMPARISONS else known
+    return fit_prior([variance for _, variance, _ in chosen], [df for _, _, df in chosen])
 
 
 def _prepare(comparisons: Sequence[StoredComparison]) -> list[_Prepared]:

@@ -229,8 +229,9 @@ def splits_by_gap(sessions: Sequence[Logs], explained: Sequence[float], errors: 
 def _split_by_gap(logs: Logs, noise_explains: float) -> Mask | None:
     """The split of one comparison.
 
-    Two sessions contradict each other and are of no kinds. A handful shows no deviation of its own, so the gap must be wider than the baseline's noise explains,
-    and each kind no wider than that, or than half the gap: sessions that merely scatter are of no kind.
+    Two sessions contradict each other and are of no kinds. A handful shows no deviation of its own, so the gap must be
+    wider than the baseline's noise explains, and each kind no wider than that, or than half the gap: sessions that
+    merely scatter are of no kind.
     """
     if logs.size <= LEAST_OF_A_KIND:
         return None
