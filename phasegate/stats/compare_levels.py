@@ -40,6 +40,7 @@ class Seen:
         shown: what the candidates of the metric show of their noise, within their kinds.
         rounding: what rounding may make up of a worsening and of an improvement.
         leverage, confidence: as of `weigh`.
+        mirrored: whether better and worse are exchanged.
     """
 
     baseline: Logs
@@ -51,6 +52,7 @@ class Seen:
     rounding: tuple[float, float] = (0.0, 0.0)
     leverage: float = 0.0
     confidence: float = 0.95
+    mirrored: bool = False
 
     @property
     def all_noise(self) -> Noise:
@@ -62,7 +64,7 @@ class Seen:
         return replace(
             self, baseline=-self.baseline, candidate=-self.candidate, rounding=self.rounding[::-1],
             levels=None if self.levels is None else replace(self.levels, upper=~self.levels.upper),
-            split=None if self.split is None else ~self.split,
+            split=None if self.split is None else ~self.split, mirrored=not self.mirrored,
         )  # fmt: skip
 
     def against(self, baseline: Logs) -> Evidence:
@@ -121,7 +123,8 @@ def weigh_levels(seen: Seen) -> Evidence:
 def _proof(seen: Seen, plain: _Proof) -> _Proof:
     """How sure it is that the candidate is worse, whatever kinds its sessions and the baseline's are of."""
     lower, upper = (seen.baseline, seen.baseline) if seen.levels is None else seen.levels.parts(seen.baseline)
-    one_level = seen.levels is None or upper.size < LEAST_OF_A_KIND
+    # A single session may be slow by accident, but hardly fast.
+    one_level = seen.levels is None or (upper.size < LEAST_OF_A_KIND and not seen.mirrored)
     upper = lower if one_level else upper
     whole = plain if seen.levels is None else _Proof.of(seen.against(upper))
     split = seen.split
