@@ -21,7 +21,9 @@ def run_on(quick: QuickPytest, small: Path, *options: str, **settings: float) ->
 
 def test_a_slow_stream_is_named_with_what_will_not_help(quick: QuickPytest, small: Path) -> None:
     """After everything else, the phase first."""
-    output = run_on(quick, small, "--perf-slo", "tpot:p95:2ms", step_seconds=0.08)
+    policy = small / "policy.yml"
+    policy.write_text("slos: ['tpot:p95:2ms']\n")
+    output = run_on(quick, small, f"--perf-policy={policy}", step_seconds=0.08)
     block = output[output.index(" diagnosis -") :]
     assert block.index("decode") < block.index("slow to stream")
     assert "2.00 ms wanted (tpot:p95:2ms)" in " ".join(block.split())

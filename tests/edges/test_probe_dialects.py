@@ -13,7 +13,7 @@ from tests.loopback import Answer, Loopback
 
 def script_of(stream: Documented) -> Answer:
     """The documented stream from a server on loopback."""
-    pieces = [(0.002 * number, block) for number, block in enumerate(stream.blocks, 1)]
+    pieces = [(0.02 * number, block) for number, block in enumerate(stream.blocks, 1)]
     return Answer(pieces=pieces, headers=(("content-type", stream.content_type),))
 
 

@@ -21,7 +21,7 @@ A_SESSION = session(1, measurement("chat", "tpot", [0.02]))
 def gate(quick: QuickPytest, folder: Path, out: str = ".") -> Done:
     with planted() as server:
         return quick.phasegate(
-            "ci", "gate", cwd=folder, PERF_OUT=out, PERF_ENDPOINT=server.base_url, PERF_MODEL="m",
+            "ci", "gate", cwd=folder, PERF_OUT=out, PERF_BASE_URL=server.base_url, PERF_MODEL="m",
             PERF_ARGS="-q --perf-requests 3 -k nothing_at_all",
         )  # fmt: skip
 
@@ -155,7 +155,7 @@ def test_results_that_cannot_be_written_at_the_end_are_no_regression(
     folder = one_workload()
     with planted() as server:
         done = quick.phasegate(
-            "ci", "gate", cwd=folder, PERF_ENDPOINT=server.base_url, PERF_MODEL="m", PERF_ARGS="-q -k nothing_at_all",
+            "ci", "gate", cwd=folder, PERF_BASE_URL=server.base_url, PERF_MODEL="m", PERF_ARGS="-q -k nothing_at_all",
             GITHUB_STEP_SUMMARY=str(tmp_path),
         )  # fmt: skip
     assert done.status == 15

@@ -60,6 +60,7 @@ def place(*, mark: bool, least: int = 1, endpoint: str = "messages", counts: boo
             base_url=server.base_url, model="m", engine="anthropic", endpoint=endpoint, mark_prefix=mark, seed=5
         )
         with open_lab(asked) as lab:
+            lab.nonce = "the same in every run here, so that prompts can be compared"
             if not counts:
                 known = Calibration(COMMON_WORDS, COMMON_WORDS, TEMPLATE, "known")
                 lab._calibrations.update(messages=known, completions=known)
