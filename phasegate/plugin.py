@@ -432,10 +432,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if worker is not None:
         worker[ELSEWHERE] = tally.elsewhere
         return
+    from phasegate.pytest_end import cut_short, end_of
+
     if state is not None and state.gate is not None:
-        stopped = exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        stopped = exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or cut_short(session, tally)
         state.gate.finish(failed=session.testsfailed, stopped=stopped)
-    from phasegate.pytest_end import end_of
 
     ending = config.stash[ENDING] = end_of(session, exitstatus, tally, state)
     if ending.measuring:

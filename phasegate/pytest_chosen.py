@@ -146,6 +146,11 @@ def check_heard(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     """
     fixtures = {name for item in items for name in getattr(item, "fixturenames", ())}
     words = {word.split("=")[0] for word in typed(config)}
+    compares = next((name for name in ("--perf-reference-url", "--perf-reference-config") if name in words), None)
+    if compares is not None and "--update-baselines" in words:
+        raise pytest.UsageError(
+            f"{compares} compares with a reference and --update-baselines records without comparing; give one of them"
+        )
     for option, fixture, whose in ASKS:
         value = config.getoption(option)
         if value in (None, False) or fixture in fixtures:

@@ -10,6 +10,7 @@ import pytest
 
 from phasegate.gate.exit_status import PYTEST_STATUS, RunWord, Spoken, run_word
 from phasegate.pytest_scope import Scope, scope_of
+from phasegate.pytest_tally import GATE
 
 if TYPE_CHECKING:
     from phasegate.pytest_state import PerfState
@@ -70,23 +71,33 @@ def end_of(session: pytest.Session, exitstatus: int, tally: Tally, state: PerfSt
     config = session.config
     scope = scope_of(tally, state)
     if exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-        stopped = exitstatus == pytest.ExitCode.INTERRUPTED and bool(tally.measuring)
-        return Ending(PYTESTS_OWN.get(int(exitstatus), "INTERRUPTED"), int(exitstatus), "", scope, stopped)
+        word, reason = PYTESTS_OWN.get(int(exitstatus), "INTERRUPTED"), ""
+        mine = exitstatus == pytest.ExitCode.INTERRUPTED and bool(tally.measuring)
+        if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and tally.left:
+            mine, reason = True, "the selection left out every test"
+        return Ending(word, int(exitstatus), reason, scope, mine)
     spoken = [*tally.spoken(), *_unexplained(session, exitstatus, tally)]
     only_shown = any(config.getoption(name) for name in ("collectonly", "--perf-dry-run", "setupplan"))
     mine = not only_shown and bool(tally.measuring or tally.ended or config.getoption("--update-baselines"))
     if not mine:
         return Ending(run_word(spoken).word, int(exitstatus), "", scope, False)
     missing = _missing(config, tally, state)
+    if cut_short(session, tally):
+        spoken.append(Spoken("INTERRUPTED"))
     if state is not None and state.gate is not None:
         spoken += state.gate.spoken()
     found = run_word([*spoken, *([Spoken(missing[0])] if missing else [])])
     return Ending(found.word, found.status, _reason(found, missing, tally, state), scope, True)
 
 
+def cut_short(session: pytest.Session, tally: Tally) -> bool:
+    """Whether something other than a failure ended the run before its last test, such as ``pytest.exit`` in one."""
+    return bool(tally.unreached) and not session.testsfailed and not session.config.getoption("setuponly")
+
+
 def _unexplained(session: pytest.Session, exitstatus: int, tally: Tally) -> Iterator[Spoken]:
     """Failures of which no test spoke: a file that cannot be read, or another plugin's."""
-    if exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed != len(tally.failed):
+    if exitstatus == pytest.ExitCode.TESTS_FAILED and (session.testsfailed != len(tally.failed) or not tally.failed):
         yield Spoken("FAIL")
 
 
@@ -98,6 +109,8 @@ def _missing(config: pytest.Config, tally: Tally, state: PerfState | None) -> tu
         return "NOT_MEASURED", f"{idle} tests that measure were chosen and none came to measure (-rs says why)"
     if not config.getoption("--update-baselines") or "NOT_MEASURED" in tally.failed:
         return None
+    if gate is not None and not gate.updates and tally.count("failed", of=GATE):
+        return "INVALID_RUN", "baselines not updated: no session could be measured; its tests say why"
     if gate is None or not (gate.updates or gate.refused):
         return "INVALID_RUN", "baselines not updated: no test of perf_tests/test_regression.py came to measure"
     if gate.refused and not gate.refused.by_failures:
@@ -127,4 +140,8 @@ def _reason(found: RunWord, missing: tuple[str, str] | None, tally: Tally, state
     if found.status != PYTEST_STATUS[found.word]:
         return TOLERATED.get(found.word, "")
     passed_over = found.word in ("REGRESSION", "SLO_BREACH") and found.word not in tally.failed
-    return "a comparison says so whose test was left out; every comparison counts" if passed_over else ""
+    if passed_over:
+        return "a comparison says so whose test was left out; every comparison counts"
+    gated = state.gate.gated if state is not None and state.gate is not None else None
+    unsaid = gated is not None and gated.result.verdict.value == found.word and found.word not in tally.failed
+    return gated.result.reason if gated is not None and unsaid and found.status else ""

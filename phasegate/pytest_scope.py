@@ -6,11 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from phasegate.gate.verdict import Verdict
 from phasegate.pytest_tally import GATE, LAW, OBJECTIVE, Tally
 from phasegate.report.document.words import plural
 
 if TYPE_CHECKING:
     from phasegate.pytest_state import PerfState
+
+
+_UNUSABLE = {
+    Verdict.INVALID_RUN: "the run is invalid",
+    Verdict.INVALID_BASELINE: "a stored session cannot be used",
+}
+"""Why nothing was compared where the gate refused one side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +42,12 @@ def scope_of(tally: Tally, state: PerfState | None) -> Scope:
 def _comparisons(tally: Tally, state: PerfState) -> Iterator[tuple[bool, str]]:
     slower, gate = "whether it got slower", state.gate
     if gate is not None and gate.gated is not None:
-        coverage = gate.gated.result.coverage
+        result = gate.gated.result
+        coverage = result.coverage
         if coverage.compared:
             yield True, f"{coverage.compared} of {plural(coverage.expected, 'comparison')}"
+        elif result.verdict in _UNUSABLE:
+            yield False, f"{slower} ({_UNUSABLE[result.verdict]})"
         elif gate.gated.baseline:
             yield False, f"{slower} (nothing could be compared)"
         else:
@@ -59,7 +70,7 @@ def _laws(tally: Tally, state: PerfState) -> tuple[bool, str]:
 
 
 def _objectives(tally: Tally, state: PerfState) -> tuple[bool, str]:
-    judged = tally.count("passed", "failed", of=OBJECTIVE)
+    judged = tally.claims(of=OBJECTIVE)
     if judged:
         return True, plural(judged, "objective")
     if not state.load_options.objectives:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from phasegate.gate.exit_status import PYTEST_STATUS, Spoken
+from phasegate.gate.exit_status import BROKEN, PYTEST_STATUS, Spoken
 from phasegate.pytest_chosen import ROW, measures
 
 GATE, LAW, OBJECTIVE = "perf_gate", "perf_law", "perf_objective"
@@ -27,6 +27,7 @@ class Tally:
         failed: the word of every failure, FAIL where it has none.
         tolerated: the words of tests that were skipped with one that a run can end with.
         ended: how measuring tests ended: ``passed``, ``failed``, ``told`` (skipped with a word) or ``skipped``.
+        proven: measuring tests that ran and whose numbers could be used: they judged something.
     """
 
     measuring: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -35,6 +36,7 @@ class Tally:
     failed: list[str] = field(default_factory=list)
     tolerated: list[str] = field(default_factory=list)
     ended: dict[str, str] = field(default_factory=dict)
+    proven: set[str] = field(default_factory=set)
 
     def choose(self, items: Iterable[pytest.Item]) -> None:
         """Keep which of the chosen tests measure what."""
@@ -50,6 +52,8 @@ class Tally:
             self.tolerated.append(str(word))
         # The tests of a worker are collected there; here only their words tell that they were to measure.
         if report.nodeid in self.measuring or word is not None:
+            if report.when == "call" and not report.skipped and not expected and word not in BROKEN:
+                self.proven.add(report.nodeid)
             if report.failed:
                 self.ended[report.nodeid] = "failed"
             elif report.skipped:
@@ -66,9 +70,12 @@ class Tally:
             yield Spoken("PASS")
 
     def others(self) -> int:
-        """Measuring tests of none of `KINDS` that passed or failed: claims of a suite's own."""
-        ended = [nodeid for nodeid, how in self.ended.items() if how in ("passed", "failed")]
-        return sum(1 for nodeid in ended if not self.measuring.get(nodeid))
+        """Measuring tests of none of `KINDS` that judged something: claims of a suite's own."""
+        return sum(1 for nodeid in self.proven if not self.measuring.get(nodeid))
+
+    def claims(self, of: str) -> int:
+        """Measuring tests with a fixture that judged something."""
+        return sum(1 for nodeid in self.proven if of in self.measuring.get(nodeid, ()))
 
     def count(self, *how: str, of: str | None = None) -> int:
         """Measuring tests that ended so; of those that take a fixture where one is named."""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from phasegate.naming import LONGEST
 from phasegate.strict_yaml import SettingsError, list_of, load_mapping, one_of, text, whole_number
 
 ENDPOINTS = ("chat", "completions", "messages", "ollama")
@@ -248,5 +249,5 @@ def load_workload(path: Path) -> Workload:
         raise SettingsError(f"{path}: not a text file in UTF-8") from None
     workload = parse_workload(content, str(path))
     if workload.name != path.stem:
-        raise SettingsError(f"{path}: the workload calls itself {workload.name!r}; name and file must agree")
+        raise SettingsError(f"{path}: the workload calls itself {workload.name[:LONGEST]!r}; name and file must agree")
     return workload

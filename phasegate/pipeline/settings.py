@@ -58,8 +58,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     """The settings of this environment.
 
     Raises:
-        PipelineError: ``PERF_ARGS`` has an open quote, the results would lie in the suite, or a variable is given under
-            its former name, too, and says something else.
+        PipelineError: ``PERF_ARGS`` has an open quote, the results would lie in the suite or among baselines or
+            workloads, or a variable is given under its former name, too, and says something else.
     """
     given = {name: environment.get(name, "").strip() for name in (*OPTIONS, SUITE, ARGS, OUT)}
     notes = _former(given, environment)
@@ -67,11 +67,21 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     try:
         options += shlex.split(given[ARGS])
     except ValueError as error:
-        raise PipelineError(f"{ARGS} is {given[ARGS]!r}: {error}; write it as on a command line") from None
+        # The value is not shown: a key of an engine may be among the options.
+        raise PipelineError(f"{ARGS}: {error}; write the options as on a command line") from None
     suite, out = given[SUITE] or "perf_tests", Path(given[OUT] or "perf-results")
     if Path(suite).resolve() == out.resolve():
         raise PipelineError(f"{OUT} is {str(out)!r}, the suite itself; name another folder for results")
-    return Settings(suite, tuple(options), out, Path(given["PERF_BASELINES"] or "baselines"), notes)
+    baselines = Path(given["PERF_BASELINES"] or "baselines")
+    _refuse_inside(out, baselines, "the folder of baselines")
+    _refuse_inside(out, Path(given["PERF_WORKLOADS"] or "fixtures/workloads"), "the folder of workloads")
+    return Settings(suite, tuple(options), out, baselines, notes)
+
+
+def _refuse_inside(out: Path, folder: Path, what: str) -> None:
+    """Refuse results in a folder whose files are read as something else."""
+    if folder.resolve() in (out.resolve(), *out.resolve().parents):
+        raise PipelineError(f"{OUT} is {str(out)!r}, which lies in {what}; name another folder for results")
 
 
 def _former(given: dict[str, str], environment: Mapping[str, str]) -> tuple[str, ...]:

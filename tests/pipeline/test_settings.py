@@ -67,3 +67,31 @@ def test_a_ci_that_says_no_is_no_pipeline(value: str) -> None:
 @pytest.mark.parametrize("value", ["true", "1", "yes", "woodpecker", "TRUE"])
 def test_any_other_ci_is_one(value: str) -> None:
     assert in_pipeline({"CI": value})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"PERF_OUT": "baselines"},
+        {"PERF_OUT": "baselines/results"},
+        {"PERF_OUT": "./x/../baselines"},
+        {"PERF_OUT": "kept", "PERF_BASELINES": "kept"},
+        {"PERF_OUT": "fixtures/workloads"},
+        {"PERF_OUT": "w/out", "PERF_WORKLOADS": "w"},
+    ],
+)
+def test_results_may_not_lie_where_they_are_read_as_something_else(given: dict[str, str]) -> None:
+    """C040: reports among baselines made every later run an INVALID_BASELINE."""
+    with pytest.raises(PipelineError, match="name another folder for results"):
+        read_settings(given)
+
+
+def test_a_folder_around_the_baselines_may_hold_results() -> None:
+    assert read_settings({"PERF_OUT": "."}).out == Path()
+
+
+def test_an_open_quote_shows_nothing_of_the_options() -> None:
+    """A key of an engine may be among them."""
+    with pytest.raises(PipelineError, match="PERF_ARGS: No closing quotation") as caught:
+        read_settings({"PERF_ARGS": "--perf-engine-args '--api-key plain-words"})
+    assert "plain-words" not in str(caught.value)

@@ -10,8 +10,11 @@ import pytest
 
 from tests.edges.desk import SPEED, Desk
 from tests.edges.quick_pytest import Done, QuickPytest
+from tests.situations.planted import Oddities, planted
 
 SLOWER = "decode_factor=2.5"
+
+STEADY = Oddities(first=0.03, gap=0.005)
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +163,102 @@ def test_rows_are_measured_under_benchmark_only(quick: QuickPytest, small: Path,
     assert "2 passed, 4 skipped" in done.output
     assert ended(done) == ("NOT_JUDGED", 0), "rows show what was measured and claim nothing"
     assert "4 tests skipped" in said(done)
+
+
+ENDS_EARLY = """\
+import pytest
+
+
+def test_a(perf_run):
+    perf_run("small")
+
+
+def test_b(perf_run):
+    pytest.exit("enough", returncode={status})
+"""
+
+
+@pytest.mark.parametrize("status", [0, 1])
+@pytest.mark.parametrize("update", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_run_that_something_ended_early_is_no_pass(
+    quick: QuickPytest, small: Path, tmp_path: Path, status: int, update: bool
+) -> None:
+    """`pytest.exit` after the first test: it was a PASS with status 0, and an update stored its sessions."""
+    (tmp_path / "test_it.py").write_text(ENDS_EARLY.format(status=status), encoding="utf-8")
+    report, kept = tmp_path / "r.json", tmp_path / "baselines"
+    more = ("perf_tests/test_regression.py", "--update-baselines", "--perf-sessions", "1") if update else ()
+    with planted(STEADY) as server:
+        done = quick.run(
+            *more, tmp_path / "test_it.py", "-q", "--perf-base-url", server.base_url, "--perf-model", "m",
+            "--perf-workloads", small, "--perf-baselines", kept, "--perf-report", report,
+        )  # fmt: skip
+    assert done.status == 2, done.output
+    assert ended(done) == ("INTERRUPTED", 2)
+    assert "test not reached" in said(done) or "tests not reached" in said(done)
+    assert headline(report)["verdict"] == "INTERRUPTED"
+    assert not kept.exists()
+
+
+@pytest.mark.parametrize("selection", [("-k", "zzz"), ("-m", "not perf"), ("--deselect", "perf_tests")])
+def test_a_selection_that_leaves_out_every_test_says_so(
+    quick: QuickPytest, small: Path, tmp_path: Path, selection: tuple[str, ...]
+) -> None:
+    """The reports said NOT_MEASURED and the terminal said nothing."""
+    report = tmp_path / "r.json"
+    done = quick.run("perf_tests", *SIMULATOR, "--perf-workloads", small, "--perf-report", report, *selection)
+    assert done.status == 5, done.output
+    assert ended(done) == ("NOT_MEASURED", 5)
+    assert "the selection left out every test" in said(done)
+    assert headline(report)["verdict"] == "NOT_MEASURED"
+
+
+@pytest.mark.parametrize("option", ["--perf-reference-url=http://127.0.0.1:9/v1", "--perf-reference-config=speed=2"])
+def test_an_update_with_a_reference_is_refused_before_it_measures(
+    quick: QuickPytest, small: Path, tmp_path: Path, option: str
+) -> None:
+    """C022: the reference was passed over without a word, and the run was a PASS."""
+    done = quick.run(
+        "perf_tests", *SIMULATOR, "--perf-workloads", small, "--perf-baselines", tmp_path / "b",
+        "--update-baselines", option,
+    )  # fmt: skip
+    assert done.status == 4, done.output
+    assert f"{option.split('=')[0]} compares with a reference and --update-baselines records" in done.output
+    assert not (tmp_path / "b").exists()
+
+
+def test_an_update_and_a_gate_of_which_nothing_can_be_used_say_why(
+    quick: QuickPytest, small: Path, tmp_path: Path
+) -> None:
+    """They said that no test came to measure, that there was no baseline, and that a test had judged something."""
+    own = tmp_path / "test_own.py"
+    own.write_text("def test_it(perf_run):\n    perf_run('small')\n", encoding="utf-8")
+    with planted(Oddities(fail_every=2)) as server:
+        where = ("-q", "--perf-base-url", server.base_url, "--perf-model", "m", "--perf-workloads", small)
+        update = quick.run("perf_tests/test_regression.py", *where, "--update-baselines", "--perf-sessions", "1")
+        judged = quick.run("perf_tests/test_regression.py", own, *where)
+    for done in (update, judged):
+        assert done.status == 15, done.output
+        assert ended(done) == ("INVALID_RUN", 15)
+        assert " judged:" not in said(done).rpartition("- result -")[2].replace("not judged:", "")
+    assert "baselines not updated: no session could be measured" in said(update)
+    assert "whether it got slower (the run is invalid)" in said(judged)
+
+
+def test_a_missing_workload_is_named_where_the_test_that_says_so_was_left_out(
+    quick: QuickPytest, small: Path, tmp_path: Path
+) -> None:
+    """Status 15 stood there without a reason."""
+    with planted(STEADY) as server:
+        options = (
+            "perf_tests/test_regression.py", "-q", "--perf-base-url", server.base_url, "--perf-model", "m",
+            "--perf-workloads", small, "--perf-baselines", tmp_path / "b", "--perf-sessions", "1",
+        )  # fmt: skip
+        assert quick.run(*options, "--update-baselines").status == 0
+        (small / "small.yaml").rename(small / "other.yaml")
+        done = quick.run(*options, "-k", "ttft")
+    assert done.status == 15, done.output
+    assert ended(done) == ("INVALID_RUN", 15)
+    assert "small" in said(done).rpartition("exit status 15:")[2].split(" not judged:")[0]
 
 
 @pytest.mark.parametrize(
