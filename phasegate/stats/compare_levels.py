@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from phasegate.stats.compare_evidence import Evidence, apart_beyond_noise, weigh
 from phasegate.stats.compare_noise import NOTHING_SHOWN, Noise, Shown, spread_factor, with_unrest
 from phasegate.stats.kinds import LEAST_OF_A_KIND, Levels, splits_by_gap
-from phasegate.stats.winsor import LIMIT_OF_FEW, SCALE_FLOOR, median_of, robust_scale
+from phasegate.stats.winsor import LIMIT_OF_FEW, median_of, robust_scale
 
 Logs = NDArray[np.float64]
 
-OFF = 3.0
-"""Robust deviations from the median beyond which a baseline session stands off the others."""
+OFF = 3.5
+"""Deviations from the median beyond which a baseline session stands off the others."""
 
 ALIKE = 2.0
 """Standard errors within which the candidate is like a single baseline session that stands far off."""
@@ -167,7 +167,7 @@ def _like_the_candidate(seen: Seen) -> NDArray[np.bool_]:
     noise, now = seen.all_noise, median_of(seen.candidate)
     error = noise.deviation * spread_factor(1, seen.candidate.size, noise, seen.leverage)
     most = median_of(seen.baseline)
-    off = max(OFF * max(robust_scale(seen.baseline), SCALE_FLOOR), (now - most) / 2.0)
+    off = max(OFF * max(robust_scale(seen.baseline), noise.deviation), (now - most) / 2.0)
     return np.asarray((seen.baseline - most > off) & (np.abs(seen.baseline - now) <= ALIKE * error))
 
 

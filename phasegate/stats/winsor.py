@@ -25,9 +25,14 @@ LEAST_VALUES = 5
 SCALE_FLOOR = 1e-3
 """Least robust deviation, as a log ratio: differences of a tenth of a percent are never called far."""
 
-PULLED_SHARE = 6
-"""One in so many values may be pulled in, and one always. More are no bad sessions but how the series is: a kind of
-session of its own, or values that mostly look equal. They stay, and so does the spread that they show."""
+PULLED_SHARE = 4
+"""One in so many values may be pulled in, and one always. More are no bad sessions but how the series is, such as one
+whose values mostly look equal."""
+
+TOGETHER = 0.25
+"""Several far values that deviate from each other by no more than this share of their distance from the median are no
+bad sessions either, which are bad in different measure, but a kind of session of its own. They stay, and so does the
+spread that they show."""
 
 _MAD_TO_SIGMA = 1.4826
 
@@ -53,6 +58,11 @@ def far_limit(n: int) -> float:
     return LIMIT if n >= FEW else LIMIT_OF_FEW
 
 
+def _lie_together(off: NDArray[np.float64]) -> bool:
+    """Whether some far values lie close to each other, for how far they are off the median."""
+    return float(off.std(ddof=1)) <= TOGETHER * float(np.abs(off).min())
+
+
 def winsorised(
     values: NDArray[np.float64], known_scale: float = 0.0, least_scale: float = SCALE_FLOOR
 ) -> tuple[NDArray[np.float64], int]:
@@ -71,6 +81,6 @@ def winsorised(
     middle = median_of(values)
     far = np.abs(values - middle) > far_limit(n) * scale
     count = int(np.count_nonzero(far))
-    if count > max(1, n // PULLED_SHARE):
+    if count > max(1, n // PULLED_SHARE) or (count > 1 and _lie_together(values[far] - middle)):
         return values, 0
     return np.where(far, middle + PULLED_TO * scale * np.sign(values - middle), values), count
