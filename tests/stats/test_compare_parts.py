@@ -150,6 +150,28 @@ def test_few_values_stay_as_they_are_unless_a_scale_is_known() -> None:
     assert winsorised(values, known_scale=0.01)[1] == 1
 
 
+def test_values_that_mostly_look_equal_pull_nothing_in() -> None:
+    """Over half coincide, so that the median deviation is 0; the rest is how the series is, not bad sessions."""
+    values = np.log([8.0, 9.0, 9.0, 8.0, 8.0, 8.0, 8.0, 9.0])
+    pulled, far = winsorised(values)
+    assert far == 0
+    assert pulled.tolist() == values.tolist()
+
+
+def test_far_values_that_lie_together_are_a_kind_and_those_that_do_not_are_bad_sessions() -> None:
+    calm = np.linspace(-0.02, 0.02, 18)
+    assert winsorised(np.append(calm, [0.30, 0.31]))[1] == 0
+    assert winsorised(np.append(calm, [0.15, 0.40]))[1] == 2
+    assert winsorised(np.append(calm, [0.30]))[1] == 1
+    assert winsorised(np.append(calm[:8], [0.15, 0.40, 0.9, 0.5]))[1] == 0, "a third of all is no few bad ones"
+
+
+def test_a_known_resolution_keeps_neighbouring_steps() -> None:
+    values = np.log([8.0] * 7 + [9.0])
+    assert winsorised(values)[1] == 1
+    assert winsorised(values, least_scale=0.034)[1] == 0
+
+
 def test_a_session_level_is_its_median_and_a_high_percentile_only_with_enough_requests() -> None:
     assert session_level([3.0, 1.0, 2.0, 10.0]) == 2.5
     assert session_level([1.0] * 19, 95.0) is None

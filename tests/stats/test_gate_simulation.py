@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks._gate_noise import SERVER, draw_sessions
-from benchmarks.gate_simulation import TPOT, TTFT, Tally, interval, simulate, table
+from benchmarks._odd_sessions import odd_table, simulate_odd
+from benchmarks.gate_simulation import TPOT, TTFT, Tally, interval, share, simulate, table
 
 
 def test_unchanged_builds_rarely_alarm_and_slower_ones_are_found_in_the_right_phase() -> None:
@@ -25,6 +26,20 @@ def test_unchanged_builds_rarely_alarm_and_slower_ones_are_found_in_the_right_ph
     others = {one.name: one for one in tallies if one.name != "phasegate"}
     assert others["Mann-Whitney on requests"].alarms > builds / 2, "the simulation must be able to show alarms"
     assert others["asv continuous"].found[TPOT] < builds / 2, "the simulation must be able to show misses"
+
+
+def test_odd_sessions_raise_no_alarm_and_forty_per_cent_are_found() -> None:
+    """Kinds, whole milliseconds and a step two sessions ago; the documentation has the shares of many builds."""
+    builds = 8
+    tallies = simulate_odd(builds, seed=7, noise=SERVER)
+    assert [one.builds for one in tallies] == [builds] * 5
+    for one in tallies:
+        assert one.alarms <= 1, one.situation
+        assert one.found >= 2 * builds - 3, one.situation
+        assert one.undecided > 0, one.situation
+    assert [one.hidden is None for one in tallies] == [True] * 4 + [False]
+    assert (tallies[-1].hidden or 0) <= 2
+    assert len(list(odd_table(tallies, share))) == 7
 
 
 def test_the_same_seed_gives_the_same_table() -> None:
