@@ -23,7 +23,7 @@ from phasegate.gating import Gated, Say
 from phasegate.lab import Lab
 from phasegate.session import Measurement, Session
 from phasegate.sitting import session_of
-from phasegate.spending import NOTHING, LimitReachedError, Part, Spending, spending_of
+from phasegate.spending import NOTHING, LimitReachedError, Part, Spending, in_all, spending_of
 from phasegate.stats.paired import block_orders
 from phasegate.workload import Workload
 
@@ -80,14 +80,8 @@ def paired_parts(workloads: Sequence[Workload], requests: int | None, most: int)
         Part(f"{one.name}, {looks[0]} blocks, both sides", spending_of(one).times(2 * VISITS), looks[0], most)
         for one in usual
     ]
-    extra = [_difference(spending_of(one), spending_of(two)) for one, two in zip(first, usual, strict=True)]
+    extra = [spending_of(one).less(spending_of(two)) for one, two in zip(first, usual, strict=True)]
     return [*parts, Part("first warm-ups of both sides", sum(extra, NOTHING).times(2))]
-
-
-def _difference(more: Spending, less: Spending) -> Spending:
-    return Spending(
-        more.requests - less.requests, more.input_tokens - less.input_tokens, more.output_tokens - less.output_tokens
-    )
 
 
 def gate_paired(
@@ -110,6 +104,7 @@ def gate_paired(
     """
     looks = looks_of(blocks)
     taken = _Blocks(candidate, reference, blocks, say)
+    workloads, left_out = _with_room(candidate, workloads, blocks)
     early = replace(policy, alpha=policy.alpha * EARLY_SHARE / max(1, len(looks) - 1))
     # Fewer blocks than the first look has come of a limit; they decide nothing.
     last = replace(
@@ -128,7 +123,50 @@ def gate_paired(
         open_ones = [one for one in open_ones if any(cell.label in still for cell in one.cells)]
         if not open_ones:
             break
-    return Gated(result, tuple(taken.reference), tuple(taken.candidate), taken.stopped)
+    stopped = taken.stopped or left_out
+    if left_out is not None:
+        result = _undecided_at_best(result, left_out)
+    return Gated(result, tuple(taken.reference), tuple(taken.candidate), stopped)
+
+
+def _with_room(lab: Lab, workloads: Sequence[Workload], blocks: int) -> tuple[list[Workload], str | None]:
+    """The workloads for whose first blocks the run's limits leave room, and which others they leave out, if any.
+
+    Better some that can be decided than all of them begun; at least one is.
+    """
+    traffic = lab.traffic
+
+    def asked(some: Sequence[Workload]) -> Spending:
+        return in_all(paired_parts(some, lab.requests, blocks))
+
+    whole = asked(workloads)
+    limit = traffic.why_no_room(whole, of=whole)
+    if limit is None:
+        return list(workloads), None
+    shortest_first = sorted(workloads, key=lambda one: asked([one]).output_tokens)
+    chosen = shortest_first[:1]
+    for one in shortest_first[1:]:
+        if traffic.why_no_room(asked([*chosen, one]), of=whole) is None:
+            chosen.append(one)
+    others = [one.name for one in workloads if one not in chosen]
+    if not others:
+        return chosen, None
+    reason = f"{limit} for {', '.join(others)}"
+    traffic.leave_out(whole.less(asked(chosen)), reason)
+    return chosen, reason
+
+
+def _undecided_at_best(result: GateResult, left_out: str) -> GateResult:
+    """The verdict of a comparison that some workloads were left out of: what was found stands, nothing passes."""
+    warnings = (left_out, *result.warnings)
+    if not result.verdict.green:
+        return replace(result, warnings=warnings)
+    return replace(
+        result,
+        verdict=Verdict.INCONCLUSIVE,
+        reason=f"{left_out}; of what was measured, {result.reason}",
+        warnings=warnings,
+    )
 
 
 def _regressed(row: Finding) -> bool:

@@ -87,6 +87,8 @@ class PytestGate:
         result = self._measured().result
         rows = [row for row in result.findings if row.workload == workload and row.metric.split(":")[0] == metric]
         if not rows:
+            if self.gated is not None and self.gated.stopped is not None:
+                raise self.state.undecided(f"{workload} {metric} was not measured", self.gated.stopped)
             self._judge_whole(result.verdict, result.reason)
             raise NotJudged("ADVISORY", f"no comparison of {metric} is asked for")
         gated = [row for row in rows if row.gated]

@@ -34,6 +34,14 @@ class Spending:
             self.output_tokens + other.output_tokens,
         )
 
+    def less(self, other: Spending) -> Spending:
+        """What is left of it, never below nothing."""
+        return Spending(
+            max(0, self.requests - other.requests),
+            max(0, self.input_tokens - other.input_tokens),
+            max(0, self.output_tokens - other.output_tokens),
+        )
+
     def times(self, count: int) -> Spending:
         """The same so many times."""
         return Spending(self.requests * count, self.input_tokens * count, self.output_tokens * count)

@@ -21,7 +21,7 @@ from phasegate.units import format_seconds
 REMEMBERED = 400
 """Answers whose times are remembered: the newest tell what the next ones will take."""
 
-RESERVE = 0.03
+RESERVE = 0.05
 """Share of a budget of time that is kept for ending the run: stopping engines, judging, writing reports."""
 
 
@@ -114,32 +114,41 @@ class Traffic:
 
         Time and tokens that are planned for other things are not given away.
         """
-        spent = max(self.planned.tokens, self.sent.tokens) + more.tokens
-        if self.most_tokens is not None and spent > self.most_tokens:
-            return self._noted(f"--perf-max-tokens-spent {self.most_tokens} leaves no tokens for more")
-        left, needed = self.time_left, self._seconds_ahead(more)
-        if left is not None and (left == 0.0 or (needed is not None and needed > left)):
-            assert self.budget is not None
-            return self._noted(f"--perf-budget {format_seconds(self.budget)} leaves no time for more")
+        limit = self._no_room(self._ahead + more)
+        if limit is not None:
+            return self._noted(f"{limit} for more")
         self.planned += more
         return None
 
-    def _seconds_ahead(self, more: Spending) -> float | None:
-        """What is still planned takes, with so much more; None while nothing is known of the server's pace."""
-        cost = self.cost
-        if cost is None:
-            return None
-        open_part = Spending(
-            max(0, self.planned.requests - self.sent.requests),
-            max(0, self.planned.input_tokens - self.sent.input_tokens),
-            max(0, self.planned.output_tokens - self.sent.output_tokens),
-        )
-        return OVERHEAD * cost.of(open_part + more)
+    def why_no_room(self, asked: Spending, of: Spending) -> str | None:
+        """Which limit leaves no room for so much of a part of the plan, ``of``, beside its other parts; or None."""
+        return self._no_room(self._ahead.less(of) + asked)
+
+    def leave_out(self, part: Spending, reason: str) -> None:
+        """Take a part out of the plan."""
+        self._noted(reason)
+        self.planned = self.planned.less(part)
+
+    @property
+    def _ahead(self) -> Spending:
+        """What is planned and not sent yet."""
+        return self.planned.less(self.sent)
+
+    def _no_room(self, ahead: Spending) -> str | None:
+        """Which limit does not allow so much from now on."""
+        if self.most_tokens is not None and self.sent.tokens + ahead.tokens > self.most_tokens:
+            return f"--perf-max-tokens-spent {self.most_tokens} leaves no tokens"
+        left, cost = self.time_left, self.cost
+        if left is not None and (left == 0.0 or (cost is not None and OVERHEAD * cost.of(ahead) > left)):
+            assert self.budget is not None
+            return f"--perf-budget {format_seconds(self.budget)} leaves no time"
+        return None
 
     @property
     def seconds_ahead(self) -> float | None:
         """Seconds that the rest of the plan takes; None where nothing is planned or known of the pace."""
-        return None if self.planned == NOTHING else self._seconds_ahead(NOTHING)
+        cost = self.cost
+        return None if self.planned == NOTHING or cost is None else OVERHEAD * cost.of(self._ahead)
 
     @property
     def cost(self) -> RequestCost | None:

@@ -65,9 +65,9 @@ def progress_of(config: pytest.Config, traffic: Traffic, plan: Callable[[], str 
         return LiveLine(write, lambda: int(reporter._tw.width_of_current_line), reporter._tw.fullwidth, traffic, close)
 
     def line(text: str) -> None:
-        # The line that pytest is writing is left as it is; its next word stands behind the name of its file again.
         write(f"{chr(10) if reporter._tw.width_of_current_line else ''}{text}\n")
-        reporter.currentfspath = None
+        if reporter.verbosity == 0:
+            reporter.currentfspath = None  # so that the letters that follow stand behind their file's name again
 
     return LogLines(line, traffic, plan, close)
 
