@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from phasegate.engines.profile import LIMITS
 from phasegate.engines.refusal import refusal_words
 from phasegate.timeline import Expected, Timeline
 
@@ -16,6 +19,10 @@ LEAST_ANSWERS = (1, 16, 64)
 PERHAPS_TOO_SHORT = frozenset({"http_400", "http_422", "http_500", "stream_error"})
 """Kinds of refusal behind which the limit may stand. Which it is, only another limit can tell: words are not read."""
 
+PERHAPS_A_NAME = frozenset({"http_400", "http_422"})
+"""Kinds behind which the name of the limit's parameter may stand: newer servers refuse ``max_tokens``, older ones know
+nothing else."""
+
 
 class CountingError(RuntimeError):
     """A prompt's tokens cannot be counted. The message is one line that says what happened and what to do."""
@@ -24,11 +31,26 @@ class CountingError(RuntimeError):
 def shortest_answer(lab: Lab, prompt: str, endpoint: str) -> Timeline:
     """The answer to a request for as few tokens as the server is willing to write; the limit is found out once.
 
-    Where every limit is refused, the answer to the first one.
+    Where every limit is refused, by the one name of the parameter and then by the other, the answer to the first one.
     """
     known = lab.least_answers.get(endpoint)
+    line = _shortest(lab, prompt, endpoint, LEAST_ANSWERS if known is None else (known,))
+    if known is not None or endpoint != "chat" or line.error_kind not in PERHAPS_A_NAME:
+        return line
+    usual = lab.profile
+    (other,) = {*LIMITS} - {usual.limit}
+    lab.profile = replace(usual, limit=other)
+    renamed = _shortest(lab, prompt, endpoint, LEAST_ANSWERS)
+    if renamed.status != "error":
+        return renamed
+    lab.profile = usual
+    return line
+
+
+def _shortest(lab: Lab, prompt: str, endpoint: str, limits: Sequence[int]) -> Timeline:
+    """The answer to the first of these limits that is accepted; where none is, to the first one."""
     first: Timeline | None = None
-    for limit in LEAST_ANSWERS if known is None else (known,):
+    for limit in limits:
         line = lab.send_one(prompt, Expected(endpoint=endpoint, max_tokens=limit, cold_prompt=False), limit)
         if line.error_kind not in PERHAPS_TOO_SHORT:
             if line.status != "error":

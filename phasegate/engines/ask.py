@@ -33,16 +33,24 @@ class AskError(RuntimeError):
 
     Attributes:
         status: HTTP status, or None where no HTTP answer came.
-        answered: whether something answered at all; False for nobody there.
+        answered: whether something answered at all.
+        reached: whether something takes connections there; False for nobody there.
         barred: whether something on the way is in the way (a proxy, TLS); the message then holds the remedy.
     """
 
     def __init__(
-        self, message: str, status: int | None = None, *, answered: bool = False, barred: bool = False
+        self,
+        message: str,
+        status: int | None = None,
+        *,
+        answered: bool = False,
+        reached: bool = False,
+        barred: bool = False,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.answered = answered or status is not None
+        self.reached = reached or self.answered
         self.barred = barred
 
 
@@ -62,7 +70,7 @@ def ask(
     content, _ = _exchange(url, api_key, body, seconds, more=headers)
     try:
         return json.loads(content) if content else None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise AskError("the answer is not JSON", answered=True) from None
 
 
@@ -145,7 +153,8 @@ def _directly(request: urllib.request.Request, route: Route, seconds: float) -> 
         fault = tls_error(error)
         if fault is not None:
             raise AskError(tls_words(fault, _place(route)), barred=True) from None
-        raise AskError(_reason(error, seconds)) from None
+        # What fails before the question is sent comes wrapped, and only what fails behind that comes as it is.
+        raise AskError(_reason(error, seconds), reached=not isinstance(error, urllib.error.URLError)) from None
     except http.client.HTTPException as error:
         raise AskError(f"the answer is not HTTP ({type(error).__name__})", answered=True) from None
 
@@ -172,7 +181,8 @@ def _refusal(error: httpx2.HTTPError, route: Route, seconds: float) -> AskError:
     if words is not None:
         return AskError(words, barred=True)
     if isinstance(error, httpx2.TimeoutException):
-        return AskError(f"no answer within {seconds:g} s through {route.proxy}")
+        words = f"no answer within {seconds:g} s through {route.proxy}"
+        return AskError(words, reached=isinstance(error, httpx2.ReadTimeout))
     answered = isinstance(error, httpx2.RemoteProtocolError)
     return AskError(f"{str(error) or type(error).__name__}, through {route.proxy}", answered=answered)
 

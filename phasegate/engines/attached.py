@@ -61,6 +61,7 @@ class AttachedEngine:
         self._hardware = hardware
         self._identity: ServerIdentity | None = None
         self._unlisted: str | None = None
+        self._silent: list[str] = []
 
     def __repr__(self) -> str:
         return f"AttachedEngine({without_userinfo(self._base_url)!r}, model={self._model!r})"
@@ -89,8 +90,9 @@ class AttachedEngine:
     def start(self) -> None:
         """Find the server and settle on a model.
 
-        The list of models decides only where the user named none: keys may chat and not list, gateways have no list or
-        a part of one, and servers answer to names that they do not list. What is asked next tells a wrong key or name.
+        The list of models decides only where the user named none: keys may chat and not list, gateways have no list, a
+        part of one or one that hangs, and servers answer to names that they do not list. What is asked next tells a
+        wrong key or name.
 
         Raises:
             EngineError: nobody answers there, or no model was named and none can be chosen; with the remedy.
@@ -123,9 +125,12 @@ class AttachedEngine:
         if self._told is not None and not self._told.lists_models:
             return None
         key, headers = self._asking
+        door = f"{self._base_url}/models"
         try:
-            answer = ask(f"{self._base_url}/models", api_key=key, headers=headers)
+            answer = ask(door, api_key=key, headers=headers)
         except AskError as error:
+            if not error.answered:
+                self._silent.append(door)
             problem = self._problem(error)
             if problem is None:
                 return None
@@ -133,7 +138,8 @@ class AttachedEngine:
         entries = answer.get("data") if isinstance(answer, dict) else None
         if not isinstance(entries, list):
             return None
-        return [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
+        named = (entry.get("id") if isinstance(entry, dict) else entry for entry in entries)
+        return [name for name in named if isinstance(name, str) and name]
 
     def _names(self, models: Sequence[str]) -> str:
         """The first few names, for a message."""
@@ -145,8 +151,12 @@ class AttachedEngine:
         status = error.status
         if error.barred:
             return str(error)
-        if not error.answered:
+        if not error.reached:
             return f"no server answers there ({error}); start it, or check the address"
+        if not error.answered:
+            listing = f"connections are taken there, but the list of models does not come ({error})"
+            remedy = "name the model (--perf-model, or --model of probe), or check the address"
+            return f"{listing}; {remedy}" if self._model is None else None
         # A wrong path, another kind of server, or one that never lists.
         elsewhere = status in (404, None) and not self._base_url.endswith("/v1")
         if elsewhere and self._answers_below_v1():
@@ -206,9 +216,9 @@ class AttachedEngine:
         """What the server says it is; where the user said it, only the rest is asked."""
         address = self._address
         if address is None:
-            return detect(self._base_url, self.model, self._api_key)
+            return detect(self._base_url, self.model, self._api_key, silent=self._silent)
         if address.named is None:
-            return detect(self._base_url, self.model, self._api_key, address.known)
+            return detect(self._base_url, self.model, self._api_key, address.known, silent=self._silent)
         engine = address.named.engines[0]
         key, headers = address.named.asking(self._api_key)
         found = told_by(address.named, self._base_url, self.model, key, headers)

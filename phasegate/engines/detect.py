@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from phasegate.engines.ask import AskError, ask, root_of, server_header
+from phasegate.engines.ask import SECONDS, AskError, ask, root_of, server_header
 from phasegate.engines.evidence import KINDS, Evidence
 from phasegate.engines.identity import UNKNOWN, ServerIdentity
 from phasegate.engines.profile import EngineProfile, profiles
+
+SECONDS_AFTER_SILENCE = 1.0
+"""To wait at each further door of a server that left one unanswered: there is no use in waiting long at all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +30,25 @@ class _Server:
     more: Mapping[str, str] = field(default_factory=dict)
     answers: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
+    silent: list[str] = field(default_factory=list)
 
     def get(self, url: str) -> Mapping[str, Any] | None:
         """The JSON object at a URL, or None."""
         if url not in self.answers:
             try:
-                answer = ask(url, api_key=self.api_key, headers=self.more)
-            except AskError:
+                seconds = SECONDS if not self.silent else SECONDS_AFTER_SILENCE
+                answer = ask(url, api_key=self.api_key, headers=self.more, seconds=seconds)
+            except AskError as error:
                 answer = None
+                if not error.answered:
+                    self.silent.append(url)
             self.answers[url] = answer if isinstance(answer, dict) else None
         return self.answers[url]
 
     def header(self) -> str:
         """The ``Server`` header of the model list."""
+        if f"{self.base_url}/models" in self.silent:
+            return ""
         if "server" not in self.headers:
             self.headers["server"] = server_header(f"{self.base_url}/models", api_key=self.api_key, headers=self.more)
         return self.headers["server"]
@@ -60,17 +69,18 @@ def detect(
     api_key: str | None = None,
     known: Iterable[EngineProfile] | None = None,
     headers: Mapping[str, str] | None = None,
+    silent: Iterable[str] = (),
 ) -> ServerIdentity:
     """What the server tells about itself; unknown stays unknown. Never raises for a silent server.
 
     ``known`` are the profiles whose rules are tried, those that ship with the package where it is None; ``headers`` are
-    sent beside the usual ones.
+    sent beside the usual ones, and ``silent`` are URLs that a question before these went unanswered at.
     """
     candidates = tuple(profiles() if known is None else known)
     hosted = profile_of_host(base_url, candidates)
     if hosted is not None:
         return ServerIdentity(hosted.engines[0], UNKNOWN, model, sources={"engine": "the address"})
-    server = _Server(root_of(base_url), base_url.rstrip("/"), model, api_key, headers or {})
+    server = _Server(root_of(base_url), base_url.rstrip("/"), model, api_key, headers or {}, silent=list(silent))
     for kind in KINDS[1:]:
         for profile in candidates:
             for rule in profile.detect:

@@ -137,7 +137,10 @@ def _value(environ: Mapping[str, str], name: str) -> tuple[str, str]:
 
 
 def _proxy(variable: str, value: str, host: str) -> Proxy:
-    parts = urlsplit(value if "://" in value else f"http://{value}")
+    try:
+        parts = urlsplit(value if "://" in value else f"http://{value}")
+    except ValueError:
+        parts = urlsplit("")
     scheme = parts.scheme.lower()
     if scheme.startswith("socks"):
         raise RouteError(

@@ -38,7 +38,8 @@ class ChunkedAnswer(StreamedAnswer):
         if self.model is None and payload.get("model") and isinstance(payload["model"], str):
             self.model = writable(payload["model"])
         found = payload.get("choices")
-        choices = [choice for choice in found if isinstance(choice, dict)] if isinstance(found, list) else []
+        listed = found if isinstance(found, list) else [found]  # one choice may come without its list
+        choices = [choice for choice in listed if isinstance(choice, dict)]
         running = None
         self.ledger.note_no_report(payload.get("usage"))
         for usage in reports_in(payload):

@@ -82,7 +82,8 @@ def output_of(choice: Mapping[str, Any]) -> Output:
     for channel, text in content_in(given.get("content")):
         if channel is not Channel.REASONING or not thought:
             texts[channel] += text
-    texts[Channel.CONTENT] += text_in(given.get("refusal")) + text_in(_of(given.get("audio"), "transcript"))
+    spoken = (text_in(given.get("refusal")), text_in(_of(given.get("audio"), "transcript")))
+    texts[Channel.CONTENT] += "".join(text for text in spoken if text != texts[Channel.CONTENT])
     texts[Channel.TOOL] += "".join(name + written for _, name, written in calls)
     # Beside a delta without them, or where there is none.
     texts[Channel.REASONING] = texts[Channel.REASONING] or _reasoning(choice)
@@ -96,8 +97,8 @@ def _unnamed(choice: Mapping[str, Any], place: str, given: Mapping[str, Any]) ->
     """Texts in fields of the choice and its delta that are not understood, or hold text where none was looked for."""
     yield from texts_in(given, _understood(given, _OF_A_DELTA), f"{place}.")
     whole = choice.get(place)
-    if isinstance(whole, str) and whole:
-        yield Found(place, whole)
+    if isinstance(whole, (str, list)) and whole:
+        yield from texts_in({place: whole})
     yield from texts_in(choice, _understood(choice, _OF_A_CHOICE))
     message = choice.get("message")
     if place == "delta" and isinstance(message, dict):

@@ -33,7 +33,7 @@ FLAGS: dict[str, str] = {
     "prompt_length_mismatch": "The server counted another prompt length than the workload promises.",
     "reasoning_as_text": "Reasoning is counted apart, but streamed as ordinary text; all of it is timed.",
     "split_tokens": "The server counted fewer tokens than token events came: some tokens are split over chunks.",
-    "unnamed_text": "Text came in a field that is not understood; alone in a chunk it counts as output.",
+    "unnamed_text": "Text came in a field that is not understood; alone in a chunk it is output if it fits the count.",
     "unterminated_event": "The last event came without its blank line and was read all the same.",
     "usage_inconsistent": "The server's token count contradicts its own stream; nothing is computed from it.",
     "usage_jumps": "A running token count ran ahead of the text or went back; its last value agrees with the end.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from phasegate.timeline import Channel
 from phasegate.wire.streamed import StreamedAnswer
@@ -38,11 +39,35 @@ def _is_resent(pieces: Sequence[str]) -> bool:
     if len(pieces) < 2:
         return False
     whole = pieces[-1].startswith(pieces[0]) and _is_object(pieces[-1]) and not _is_object("".join(pieces))
-    return whole or _grow(pieces)
+    return whole or _grow(pieces) or _objects_grow(pieces)
+
+
+def _objects_grow(pieces: Sequence[str]) -> bool:
+    """Whether every piece is a whole object, each with all that the one before it has, and more at last."""
+    objects = list(map(_object, pieces))
+    pairs = list(itertools.pairwise(objects))
+    return pieces[0] != pieces[-1] and all(_extends(later, earlier) for earlier, later in pairs)
+
+
+def _extends(later: Any, earlier: Any) -> bool:
+    """Whether a value is another one or goes on behind it."""
+    if isinstance(earlier, dict) and isinstance(later, dict):
+        return all(key in later and _extends(later[key], value) for key, value in earlier.items())
+    if isinstance(earlier, list) and isinstance(later, list):
+        pairs = zip(later, earlier, strict=False)
+        return len(later) >= len(earlier) and all(_extends(new, old) for new, old in pairs)
+    if isinstance(earlier, str) and isinstance(later, str):
+        return later.startswith(earlier)
+    return earlier is not None and bool(earlier == later)
 
 
 def _is_object(text: str) -> bool:
+    return _object(text) is not None
+
+
+def _object(text: str) -> dict[str, Any] | None:
     try:
-        return isinstance(json.loads(text), dict)
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        return False
+        return None
+    return value if isinstance(value, dict) else None

@@ -22,6 +22,9 @@ Answer = TypeVar("Answer", bound="StreamedAnswer")
 
 DONE = "[DONE]"
 
+REPEATED = 3
+"""Events of a channel from which on one more with all of their text repeats them; fewer may be a model's stutter."""
+
 STRANGE_FIELDS, STRANGE_LENGTH = 4, 60
 """Fields that a message names, and characters of each."""
 
@@ -187,6 +190,8 @@ class StreamedAnswer:
         """Take what one chunk holds for one choice; whether any of it is output."""
         state = self.state(index)
         state.chunks += 1
+        pieces = [piece for piece in pieces if not self._is_repeated(*piece)]
+        last = last or state.finish_reason is not None
         if pieces:
             self.unnamed.answered = True
             for one in strange:
@@ -211,6 +216,22 @@ class StreamedAnswer:
         """Whether a text is all that came in a known channel so far."""
         channels = [channel for channel, length in self._lengths.items() if length == len(text)]
         return any("".join(one.text for one in self.tokens if one.channel is channel) == text for channel in channels)
+
+    def _is_repeated(self, channel: Channel, text: str) -> bool:
+        """Whether a text is the whole of its channel once more, as some servers send it before the end."""
+        if self._lengths.get(channel) != len(text):
+            return False
+        before = [one.text for one in self.tokens if one.channel is channel]
+        return len(before) >= REPEATED and "".join(before) == text
+
+    def room(self) -> int | None:
+        """Tokens that the count leaves beside the text that is understood; None where it is unknown or too low."""
+        count, _ = self.output_tokens()
+        known = [one.text for one in self.tokens if one.channel is not Channel.UNNAMED]
+        if count is None or count < len(known):
+            return None
+        words = len("".join(known).split())
+        return count - max(len(known), words if words <= count else 0)
 
     def state(self, index: int) -> Choice:
         """The choice of that index, made where it is new."""
@@ -238,5 +259,10 @@ def settled(read: Callable[[frozenset[str]], Answer]) -> Answer:
     ``read`` reads the body anew; it is given the fields to ignore.
     """
     answer = read(frozenset())
+    answer.unnamed.room = answer.room()
     ignored = answer.unnamed.no_output()
-    return read(ignored) if ignored else answer
+    if not ignored:
+        return answer
+    again = read(ignored)
+    again.unnamed.room = answer.unnamed.room
+    return again

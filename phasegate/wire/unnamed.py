@@ -3,7 +3,8 @@
 A server may give its model's thoughts a name of its own, and whoever does not know it must not lose them: time to the
 first token would be that of another token. But servers also label and decorate their chunks. What is output by its name
 (`is_metadata`) can be told at once; the rest by how a field comes, over the whole answer: output comes in chunks of its
-own, remarks ride along with text that is understood, or stand as one bare word at the beginning or the end.
+own, remarks ride along with text that is understood, or stand as one bare word at the beginning or the end. And what is
+output is counted: sentences for which the count leaves no room, beside the text that is understood, are remarks.
 """
 
 from __future__ import annotations
@@ -96,13 +97,28 @@ class _Field:
     last: int = 0
     varied: bool = False
     worded: bool = False
+    words: int = 0
 
-    def is_output(self, answered: bool) -> bool:
-        """Whether it is the model's; ``answered`` where other text of the answer is understood."""
+    def is_output(self, answered: bool, room: int | None) -> bool:
+        """Whether it is the model's.
+
+        Args:
+            answered: other text of the answer is understood.
+            room: tokens that the answer's count leaves beside that text; None where that is not known.
+        """
+        if answered and self._is_beyond(room):
+            return False
         rides_along = self.beside > 0 and (self.beside >= self.alone or not self.varied)
         at_edges = self.alone == self.first + self.last
         label = at_edges and (not self.worded or (answered and not self.first))
         return self.alone > 0 and not rides_along and not label
+
+    def _is_beyond(self, room: int | None) -> bool:
+        """Whether a count has no room for it, a word being a token at least; of sentences, and of what came once.
+
+        Thoughts that come piece by piece are believed all the same: some servers do not count them.
+        """
+        return room is not None and self.words > room and (self.alone == 1 or self.words >= 2 * self.alone)
 
 
 class Unnamed:
@@ -112,14 +128,16 @@ class Unnamed:
 
     Attributes:
         answered: whether any text of the answer is understood.
+        room: tokens that the answer's count leaves beside that text, set when all of it is read; None while unknown.
     """
 
-    __slots__ = ("_fields", "_ignored", "answered")
+    __slots__ = ("_fields", "_ignored", "answered", "room")
 
     def __init__(self, ignored: Collection[str] = ()) -> None:
         self._ignored = frozenset(ignored)
         self._fields: dict[str, _Field] = {}
         self.answered = False
+        self.room: int | None = None
 
     def beside(self, found: Found) -> None:
         """A text came in a chunk that holds text which is understood."""
@@ -129,6 +147,7 @@ class Unnamed:
         """A text came alone in its chunk, which may be the first one or one that ends the answer; is it output?"""
         field = self._seen(found)
         field.alone += 1
+        field.words += len(found.text.split())
         field.last += last
         field.first += first and not last
         return found.field not in self._ignored
@@ -146,13 +165,14 @@ class Unnamed:
     def no_output(self) -> frozenset[str]:
         """Fields that were taken for output and, with the whole answer read, are not."""
         fields = self._fields.items()
-        taken = {name for name, field in fields if field.alone and not field.is_output(self.answered)}
+        taken = {name for name, field in fields if field.alone and not field.is_output(self.answered, self.room)}
         return frozenset(taken) - self._ignored
 
     def names(self) -> tuple[str, ...]:
-        """The fields to remark: those whose text is output, and those whose text is language and varies."""
+        """The fields to remark: those whose text is output, and those whose text is language and may have been it."""
         return tuple(
             name
             for name, field in self._fields.items()
-            if (name not in self._ignored and field.is_output(self.answered)) or (field.varied and field.worded)
+            if (name not in self._ignored and field.is_output(self.answered, self.room))
+            or (field.worded and (field.varied or field.is_output(self.answered, None)))
         )

@@ -52,12 +52,12 @@ class Oddities:
 @contextmanager
 def planted(oddities: Oddities | None = None, tls: ssl.SSLContext | None = None) -> Iterator[Loopback]:
     """The running server. Its ``log`` has every request, questions included."""
-    with Loopback(_Script(oddities or Oddities()), tls) as server:
+    with Loopback(Planted(oddities or Oddities()), tls) as server:
         yield server
 
 
-class _Script:
-    """What it answers to each request."""
+class Planted:
+    """What such a server answers to each request; a script of `tests.loopback`."""
 
     def __init__(self, oddities: Oddities) -> None:
         self._odd = oddities

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.edges.quick_pytest import Done, QuickPytest
-from tests.loopback import Answer, Served
-from tests.situations.planted import Oddities, planted
+from tests.loopback import Answer, Loopback, Served
+from tests.situations.planted import Oddities, Planted, planted
 
 ROWS = "perf_tests/test_rows.py"
 UNUSABLE = 15
@@ -99,6 +99,54 @@ def test_a_wrong_key_is_told_by_its_own_refusal(quick: QuickPytest, status: int)
     assert "sk-of-a-test" not in done.output
 
 
+@pytest.mark.parametrize("ending", ["reset", "refuse"])
+def test_a_list_that_breaks_off_decides_nothing(quick: QuickPytest, ending: str) -> None:
+    """C003: the connection ends where the list should come."""
+    with Loopback(_listing(Answer(pieces=[(0.0, b"{")], framing="length", ending=ending))) as server:
+        done = quick.phasegate("probe", "--base-url", server.base_url, "--model", "m", "--input-tokens", "40")
+    assert done.status == 0, done.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("named", [True, False])
+def test_a_list_that_hangs_decides_only_where_no_model_is_named(quick: QuickPytest, named: bool) -> None:
+    """C003: connections are taken, and the list never comes."""
+    with Loopback(_listing(Answer(pieces=[(60.0, b"{}")], framing="length"))) as server:
+        options = ("--model", "m") if named else ()
+        done = quick.phasegate("probe", "--base-url", server.base_url, *options, "--input-tokens", "40")
+    assert done.status == (0 if named else 5), done.output
+    if not named:
+        assert "the list of models does not come (no answer within 10 s); name the model" in done.output
+        assert "no server answers there" not in done.output
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"data": [null, {"id": null}, {"id": 5}]}'])
+def test_a_list_that_is_none_decides_nothing(quick: QuickPytest, body: bytes) -> None:
+    """C003: and names nothing that is no name."""
+    with Loopback(_listing(_json(body, 200))) as server:
+        done = quick.phasegate("probe", "--base-url", server.base_url, "--model", "m", "--input-tokens", "40")
+    assert done.status == 0, done.output
+    assert "warning: model" not in done.output
+
+
+@pytest.mark.parametrize(("status", "least"), [(400, 1), (422, 16)])
+def test_prompts_are_counted_where_the_limit_has_its_newer_name_only(
+    quick: QuickPytest, status: int, least: int
+) -> None:
+    """C001: ``max_tokens`` is refused, ``max_completion_tokens`` is not."""
+    usual = Planted(Oddities(least_limit=least))
+
+    def answer(served: Served) -> Answer:
+        if served.body and "max_tokens" in served.body:
+            return _json(b'{"error": {"message": "Unsupported parameter: max_tokens"}}', status)
+        return usual(served)
+
+    with Loopback(answer) as server:
+        done = quick.phasegate("probe", "--base-url", server.base_url, "--model", "m", "--input-tokens", "40")
+    assert done.status == 0, done.output
+    assert "40 prompt tokens -> 32 output tokens" in done.output
+
+
 def test_without_a_name_a_forbidden_list_asks_for_one(quick: QuickPytest) -> None:
     """Nothing else tells what to ask for."""
     done = probed(quick, Oddities(models_status=403))
@@ -112,9 +160,13 @@ def _json(body: bytes, status: int) -> Answer:
     )
 
 
-def _probed_at(quick: QuickPytest, answer: Callable[[Served], Answer]) -> Done:
-    from tests.loopback import Loopback
+def _listing(listed: Answer) -> Callable[[Served], Answer]:
+    """A server that is well but for its list of models."""
+    usual = Planted(Oddities())
+    return lambda served: listed if served.head.split()[1].endswith("/models") else usual(served)
 
+
+def _probed_at(quick: QuickPytest, answer: Callable[[Served], Answer]) -> Done:
     with Loopback(answer) as server:
         options = ("--base-url", server.base_url, "--model", "x", "--input-tokens", "40")
         return quick.phasegate("probe", *options, OPENAI_API_KEY="sk-of-a-test")

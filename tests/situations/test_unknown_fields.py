@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -83,3 +83,65 @@ def test_arguments_that_come_again(quick: QuickPytest, resent: str) -> None:
     assert "cumulative_text" in one["flags"]
     assert one["output_tokens"] == 5
     assert one["time_per_output_token"] == pytest.approx(0.04, abs=TOLERANCE / 4)
+
+
+SAYINGS = {
+    "status of the delta": {"status_text": "looking for a machine"},
+    "questions of a search": {"search_queries": ["how tall is it", "what is it"]},
+    "echo of the prompt": {"prompt": "tell me a joke please"},
+}
+
+
+@pytest.mark.parametrize(
+    ("said", "times"), [*((one, 1) for one in SAYINGS.values()), (SAYINGS["status of the delta"], 3)]
+)
+def test_sentences_that_the_count_has_no_room_for_are_no_tokens(
+    quick: QuickPytest, said: dict[str, Any], times: int
+) -> None:
+    """C010: eight tokens are counted and eight came under a known name; what a gateway says before them is remarked."""
+    before = [(0.05 + 0.02 * place, chunk(said)) for place in range(times)]
+    words = [(0.3 + 0.04 * place, chunk({"content": f" w{place}"})) for place in range(8)]
+    (one,) = json.loads(probed(quick, stream([*before, *words], 8), "--json"))["requests"]
+    assert one["time_to_first_token"] == pytest.approx(0.3, abs=TOLERANCE)
+    assert one["time_per_output_token"] == pytest.approx(0.04, abs=TOLERANCE / 7)
+    assert (one["sample_valid"], one["unnamed_text"], "unnamed_text" in one["flags"]) == (True, "", True)
+
+
+@pytest.mark.parametrize("field", ["content", "reasoning_content"])
+def test_an_answer_that_comes_whole_once_more_is_no_further_token(quick: QuickPytest, field: str) -> None:
+    """C013: the last chunk repeats all of the text, 200 ms behind the last token."""
+    words = [f" w{place}" for place in range(8)]
+    timed = [(0.1 + 0.04 * place, chunk({field: word})) for place, word in enumerate(words)]
+    (one,) = json.loads(probed(quick, stream([*timed, (0.58, chunk({field: "".join(words)}))], 8), "--json"))[
+        "requests"
+    ]
+    assert one["time_per_output_token"] == pytest.approx(0.04, abs=TOLERANCE / 7)
+    assert one["text"] + one["reasoning_text"] == "".join(words)
+
+
+def test_arguments_that_grow_as_objects(quick: QuickPytest) -> None:
+    """C013: each chunk has the call's arguments so far, as a value and not as text."""
+    calls = [
+        chunk({"tool_calls": [{"index": 0, "function": {"name": "look", "arguments": {"town": "Ulm"[: place + 1]}}}]})
+        for place in range(3)
+    ]
+    timed = [(0.1 + 0.04 * place, call) for place, call in enumerate(calls)]
+    (one,) = json.loads(probed(quick, stream(timed, 3, "tool_calls"), "--json"))["requests"]
+    assert "cumulative_text" in one["flags"]
+    assert one["time_per_output_token"] == pytest.approx(0.04, abs=TOLERANCE / 2)
+
+
+SHAPES = {
+    "delta as a list": lambda text: {"choices": [{"index": 0, "delta": [{"content": text}]}]},
+    "choices as an object": lambda text: {"choices": {"index": 0, "delta": {"content": text}}},
+    "content beside its transcript": lambda text: chunk({"content": text, "audio": {"transcript": text}}),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+def test_text_in_other_shapes_is_read(quick: QuickPytest, shape: Callable[[str], dict[str, Any]]) -> None:
+    """C010: and read once."""
+    timed = [(0.1 + 0.04 * place, shape(f" w{place}")) for place in range(4)]
+    (one,) = json.loads(probed(quick, stream(timed, 4), "--json"))["requests"]
+    assert one["text"] + one["unnamed_text"] == " w0 w1 w2 w3"
+    assert one["time_per_output_token"] == pytest.approx(0.04, abs=TOLERANCE / 3)
