@@ -218,8 +218,11 @@ class StreamedAnswer:
         return any("".join(one.text for one in self.tokens if one.channel is channel) == text for channel in channels)
 
     def _is_repeated(self, channel: Channel, text: str) -> bool:
-        """Whether a text is the whole of its channel once more, as some servers send it before the end."""
-        if self._lengths.get(channel) != len(text):
+        """Whether a text is the whole of its channel once more, as some servers send it before the end.
+
+        Calls are left to `repeats`: whose arguments come again is a question of each call.
+        """
+        if channel is Channel.TOOL or self._lengths.get(channel) != len(text):
             return False
         before = [one.text for one in self.tokens if one.channel is channel]
         return len(before) >= REPEATED and "".join(before) == text

@@ -97,7 +97,16 @@ def test_a_socks_proxy_is_refused_in_one_line(variable: str, value: str) -> None
 
 @pytest.mark.parametrize(
     "value",
-    ["http://", "http://:3128", "ftp://p:21", "http://user:secret", "p port", "http://u:secret/x@p:port", "http://p:0"],
+    [
+        "http://",
+        "http://:3128",
+        "ftp://p:21",
+        "http://user:secret",
+        "p port",
+        "http://u:secret/x@p:port",
+        "http://p:0",
+        "http://u:secret@[::1",
+    ],
 )
 def test_what_is_no_address_of_a_proxy_is_refused_without_showing_it(value: str) -> None:
     """It may hold a password anywhere."""
