@@ -55,7 +55,8 @@ def parse_policy(source_text: str, source: str) -> Policy:
     nodes = _children(source_text)
     for key, (name, read, wanted) in _BY_PHASE.items():
         if key in given.values:
-            part = _mapping(given, key, nodes)
+            example = "200us" if key == "floor" else "5%"
+            part = _located(nodes[key], given.where(key), given.source, key, f", such as {{decode: {example}}}")
             values[name] = {**getattr(Policy(), name), **_phases(part, read, sources, key, wanted)}
     if "sessions" in given.values:
         _take_sessions(_mapping(given, "sessions", nodes), values, sources)
@@ -192,10 +193,10 @@ def _mapping(given: Located, key: str, nodes: Mapping[str, yaml.Node]) -> Locate
     return _located(nodes[key], given.where(key), given.source, key)
 
 
-def _located(node: yaml.Node, where: str, source: str, what: str) -> Located:
+def _located(node: yaml.Node, where: str, source: str, what: str, example: str = "") -> Located:
     """A nested mapping with the lines of its keys."""
     if not isinstance(node, yaml.MappingNode):
-        raise SettingsError(f"{where}: {what} must be a mapping of keys to values")
+        raise SettingsError(f"{where}: {what} must be a mapping of keys to values{example}")
     lines: dict[str, int] = {}
     for key, _ in node.value:
         line = key.start_mark.line + 1

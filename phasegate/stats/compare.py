@@ -25,7 +25,7 @@ from phasegate.stats.compare_noise import (
     own_variance,
     shown_together,
 )
-from phasegate.stats.compare_row import Weighed, in_groups, judged_rows, least_change, weigh_one
+from phasegate.stats.compare_row import Weighed, fails_from, in_groups, judged_rows, least_change, weigh_one
 from phasegate.stats.compare_types import (
     ComparedRow,
     CompareSettings,
@@ -72,6 +72,11 @@ class _Prepared:
     def group(self) -> str:
         """The metric."""
         return self.comparison.group
+
+    @property
+    def material(self) -> float:
+        """The least log ratio that counts."""
+        return math.log1p(fails_from(self.comparison)) if self.comparison.baseline else 0.0
 
     @property
     def levelled(self) -> Logs:
@@ -141,7 +146,7 @@ def _weigh_group(prepared: Sequence[_Prepared], settings: CompareSettings) -> li
             one.comparison,
             Seen(
                 one.adjusted.baseline, one.adjusted.candidate, noise, one.levels, split, shown,
-                one.rounding(), one.adjusted.leverage, settings.confidence,
+                one.rounding(), one.adjusted.leverage, settings.confidence, one.material,
             ),
             one.step,
         )

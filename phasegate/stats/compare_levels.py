@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasegate.stats.compare_evidence import Evidence, apart_beyond_noise, weigh
-from phasegate.stats.compare_noise import NOTHING_SHOWN, Noise, Shown, spread_factor, with_unrest
+from phasegate.stats.compare_noise import NOTHING_SHOWN, Noise, Shown, error_df, spread_factor, with_unrest
 from phasegate.stats.kinds import LEAST_OF_A_KIND, Levels, splits_by_gap
+from phasegate.stats.power import critical_t
+from phasegate.stats.ranks import rank_p
 from phasegate.stats.winsor import LIMIT_OF_FEW, median_of, robust_scale
 
 Logs = NDArray[np.float64]
@@ -24,8 +26,13 @@ Logs = NDArray[np.float64]
 OFF = 3.5
 """Deviations from the median beyond which a baseline session stands off the others."""
 
-ALIKE = 2.0
-"""Standard errors within which the candidate is like a single baseline session that stands far off."""
+UNLIKE_ALPHA = 0.001
+"""p below which the candidate is not like a single baseline session that stands far off. Being wrong here turns an
+unchanged build red whose baseline got slower with its newest session."""
+
+IN_ROWS = 30.0
+"""How much weaker the odds of meeting a kind are than those of independent sessions: a kind comes in rows, since
+neighbouring sessions share a runner or a placement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,7 @@ class Seen:
         shown: what the candidates of the metric show of their noise, within their kinds.
         rounding: what rounding may make up of a worsening and of an improvement.
         leverage, confidence: as of `weigh`.
+        material: the least log ratio that counts as a change, whatever its p.
         mirrored: whether better and worse are exchanged.
     """
 
@@ -52,6 +60,7 @@ class Seen:
     rounding: tuple[float, float] = (0.0, 0.0)
     leverage: float = 0.0
     confidence: float = 0.95
+    material: float = 0.0
     mirrored: bool = False
 
     @property
@@ -129,7 +138,12 @@ def _proof(seen: Seen, plain: _Proof) -> _Proof:
     whole = plain if seen.levels is None else _Proof.of(seen.against(upper))
     split = seen.split
     if split is not None and np.count_nonzero(split) >= LEAST_OF_A_KIND:
-        return _of_kinds(seen, whole, lower, upper, split)
+        return _of_kinds(seen, (plain, whole), (lower, upper), split)
+    if not one_level and seen.levels is not None and not seen.levels.newest:
+        middle = (float(lower.mean()) + float(upper.mean())) / 2.0
+        before = int(np.count_nonzero(seen.baseline > middle))
+        oftener = _Proof(min(1.0, IN_ROWS * _more_often(seen, before, middle)), plain.d)
+        return _surest(seen, [whole, oftener, _by_order(seen, plain, upper)])
     found = whole
     alike = _like_the_candidate(seen) if one_level else None
     if alike is not None and alike.any():
@@ -142,8 +156,9 @@ def _proof(seen: Seen, plain: _Proof) -> _Proof:
     return found
 
 
-def _of_kinds(seen: Seen, whole: _Proof, lower: Logs, upper: Logs, split: NDArray[np.bool_]) -> _Proof:
-    """The same where the candidate has two kinds of sessions: the surest of what its better ones prove."""
+def _of_kinds(seen: Seen, proven: tuple[_Proof, _Proof], levels: tuple[Logs, Logs], split: NDArray[np.bool_]) -> _Proof:
+    """The same where the candidate has two kinds of sessions: the surest of what proves enough to count."""
+    (plain, whole), (lower, upper) = proven, levels
     better, worse = seen.candidate[~split], seen.candidate[split]
     proofs = [_Proof.of(seen.part_against(upper, better))]
     if seen.levels is None:
@@ -152,7 +167,22 @@ def _of_kinds(seen: Seen, whole: _Proof, lower: Logs, upper: Logs, split: NDArra
         proofs.append(_Proof(max(whole.p, _more_often(seen, before, middle)), whole.d))
     elif not seen.levels.newest:
         proofs.append(_kind_by_kind(seen, (lower, upper), (better, worse)))
-    return min(proofs, key=lambda proof: proof.p)
+        proofs.append(_by_order(seen, plain, upper))
+    return _surest(seen, proofs)
+
+
+def _by_order(seen: Seen, plain: _Proof, upper: Logs) -> _Proof:
+    """By the order of all sessions, where some of the candidate's stand well beyond the baseline's worse kind."""
+    worst = np.sort(seen.candidate)[-LEAST_OF_A_KIND:]
+    beyond = seen.part_against(upper, worst)
+    if worst.size < LEAST_OF_A_KIND or beyond.d < seen.material:
+        return _Proof(1.0, plain.d)
+    return _Proof(max(beyond.p_worse, rank_p(seen.baseline, seen.candidate)), plain.d)
+
+
+def _surest(seen: Seen, proofs: Sequence[_Proof]) -> _Proof:
+    """Of several proofs the surest of a change that counts; of any change where none does."""
+    return min(proofs, key=lambda proof: (proof.d < seen.material, proof.p))
 
 
 def _kind_by_kind(seen: Seen, before: tuple[Logs, Logs], now: tuple[Logs, Logs]) -> _Proof:
@@ -165,10 +195,12 @@ def _kind_by_kind(seen: Seen, before: tuple[Logs, Logs], now: tuple[Logs, Logs])
 def _like_the_candidate(seen: Seen) -> NDArray[np.bool_]:
     """Which baseline sessions stand off the others where the candidate does, and nearer to it than to the others."""
     noise, now = seen.all_noise, median_of(seen.candidate)
-    error = noise.deviation * spread_factor(1, seen.candidate.size, noise, seen.leverage)
+    m = seen.candidate.size
+    error = noise.deviation * spread_factor(1, m, noise, seen.leverage)
+    alike = critical_t(UNLIKE_ALPHA / 2.0, error_df(1, m, noise, seen.leverage)) * error
     most = median_of(seen.baseline)
     off = max(OFF * max(robust_scale(seen.baseline), noise.deviation), (now - most) / 2.0)
-    return np.asarray((seen.baseline - most > off) & (np.abs(seen.baseline - now) <= ALIKE * error))
+    return np.asarray((seen.baseline - most > off) & (np.abs(seen.baseline - now) <= alike))
 
 
 def _more_often(seen: Seen, before: int, limit: float) -> float:

@@ -24,6 +24,7 @@ from phasegate.stats.levels_words import (
     between_levels,
     levels_of_baseline,
     levels_of_candidate,
+    little_against_the_worse,
     of_two_kinds,
     remedy_of_levels,
     too_coarse,
@@ -87,6 +88,11 @@ def least_change(one: StoredComparison) -> float:
     tolerance lets proven worsenings pass, and asks for no more sessions.
     """
     return math.log1p(min(_fail_from(one), one.tolerance / 2.0))
+
+
+def fails_from(one: StoredComparison) -> float:
+    """From which worsening, a fraction, a proven one regresses: no less than the absolute floor."""
+    return max(_fail_from(one), one.floor / math.exp(float(np.mean(np.log(one.baseline)))))
 
 
 def weigh_one(one: StoredComparison, seen: Seen, step: float = 0.0) -> Weighed:
@@ -257,6 +263,8 @@ class _Judge:
             return Decision.REGRESSED, f"worse than noise explains ({noise}){self._assumption()}"
         if better.falls and self._large(evidence.d_better):
             return Decision.IMPROVED, f"better than noise explains (p = {evidence.p_better:.2g}){self._assumption()}"
+        if worse.falls and self._large(evidence.d):
+            return Decision.UNDECIDED, little_against_the_worse(evidence, self._baseline_levels(evidence))
         if k < 2:  # blocks of fewer than two have ended above
             return Decision.UNDECIDED, f"a baseline of one session shows no variance{self._assumption()}"
         if self._between_levels(evidence):
@@ -308,9 +316,7 @@ class _Judge:
     @property
     def _fails_from(self) -> float:
         """From which worsening, a fraction, a proven one regresses: no less than the absolute floor."""
-        one = self.weighed.comparison
-        before = math.exp(float(np.mean(np.log(one.baseline))))
-        return max(_fail_from(one), one.floor / before)
+        return fails_from(self.weighed.comparison)
 
     def _large(self, worse_by: float) -> bool:
         """Whether a change is of the size from which it counts."""

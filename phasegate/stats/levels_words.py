@@ -54,6 +54,17 @@ def between_levels(evidence: Evidence, levels: TwoLevels | None) -> str:
     return f"the baseline has two kinds of sessions, {gap} apart, and it is not proven to be worse than the worse kind"
 
 
+def little_against_the_worse(evidence: Evidence, levels: TwoLevels | None) -> str:
+    """Why a candidate that is proven to be worse, and by much on the whole, is not known to have changed by as much."""
+    by = signed(math.exp(evidence.d_worse))
+    if levels is None:
+        return f"its sessions are of two kinds, and the better ones are worse than the baseline by {by} only"
+    if levels.newest:
+        return newest_level(levels)
+    gap = percent(levels.apart)
+    return f"the baseline has two kinds of sessions, {gap} apart, and against the worse kind it is {by} only"
+
+
 def of_two_kinds(baseline: TwoLevels | None, candidate: TwoLevels | None) -> str:
     """The start of a sentence that says so where a side has two levels, else nothing."""
     if baseline is not None and baseline.newest:

@@ -19,6 +19,9 @@ DIGITS = 5
 ON_GRID = 1e-6
 """A value this close to a multiple, in steps, is one: arithmetic on 9 ms gives 0.009000000000000001."""
 
+ENOUGH_VALUES = 8
+"""Values from which on one side's steps are believed by themselves: fewer may lie on coarse multiples by accident."""
+
 SURE = 0.05
 """Chance that the values vary less than the least that is reckoned with."""
 
@@ -26,27 +29,42 @@ _UNIFORM = 1.0 / 12.0
 
 
 def grid_step(*sides: ArrayLike) -> float:
-    """The largest step that all values are multiples of, in their unit; 0.0 where they come in none that matters.
+    """The largest step that all values of all sides are multiples of, or all of a side where it alone is rounded.
+
+    In the values' unit; 0.0 where they come in none that matters. One side may be rounded and the other not: another
+    version of a tool, another exporter. The coarser steps count, since they alone may make a difference.
 
     Where no side holds two different values, their common multiple says little (8 and 12 ms are rounded to whole
     milliseconds rather than to 4), and the place of the last digit counts. A single value that never changes shows
-    no step at all.
+    no step at all, unless the other side's do change.
 
     Args:
         sides: positive values of each side of a comparison; the more, the better the step is known.
     """
-    each = [np.unique(np.asarray(side, dtype=np.float64)) for side in sides]
-    values = np.unique(np.concatenate(each)) if each else np.array([])
-    if values.size < 2:
+    values = [np.asarray(side, dtype=np.float64) for side in sides]
+    each = [np.unique(side) for side in values]
+    together = np.unique(np.concatenate(each)) if each else np.array([])
+    if together.size < 2:
         return 0.0
+    varied = any(side.size > 1 for side in each)
+    shared = _step_of(together, common=varied)
+    if not varied:
+        return shared
+    alone = [
+        _step_of(one, common=one.size > 1) for one, side in zip(each, values, strict=True) if side.size >= ENOUGH_VALUES
+    ]
+    return max([shared, *alone])
+
+
+def _step_of(values: NDArray[np.float64], *, common: bool) -> float:
+    """The step of different values: their common multiple, or the place of their last digit."""
     leading = math.floor(math.log10(float(values[-1])))
     for place in range(leading, leading - DIGITS, -1):
         multiples = values * 10.0**-place
         whole = np.rint(multiples)
         if np.all(np.abs(multiples - whole) <= ON_GRID):
-            varied = any(side.size > 1 for side in each)
-            common = int(np.gcd.reduce(whole.astype(np.int64))) if varied else 1
-            return float(common * 10.0**place)
+            factor = int(np.gcd.reduce(whole.astype(np.int64))) if common else 1
+            return float(factor * 10.0**place)
     return 0.0
 
 

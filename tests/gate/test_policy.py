@@ -38,7 +38,7 @@ def test_the_documented_file_names_every_key() -> None:
         ("alpha: 0.1\nalpha: 0.2", "p.yaml:2: the key 'alpha' stands twice (first on line 1)"),
         ("tolerance:\n  prefill: 0.1\n  decod: 0.1", "p.yaml:3: unknown key 'decod'; did you mean 'decode'? allowed:"),
         ("tolerance:\n  decode: 5", "p.yaml:2: decode is 5; it must be a fraction"),
-        ("tolerance: 0.1", "p.yaml:1: tolerance must be a mapping"),
+        ("tolerance: 0.1", "p.yaml:1: tolerance must be a mapping of keys to values, such as {decode: 5%}"),
         (
             "tolerance: {decode: 3}",
             "p.yaml:1: decode is 3; it must be a fraction such as 0.05 or a percentage such as 5%",

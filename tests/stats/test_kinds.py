@@ -199,6 +199,44 @@ def test_one_baseline_session_like_the_candidate_leaves_few_sessions_undecided()
     assert judge(many, of_kinds("1" * 8, gap=0.08, seed=2), tolerance=0.05).decision is Decision.REGRESSED
 
 
+@pytest.mark.parametrize(
+    ("before", "now"), [("0001000010000000", "00000001"), ("0011000100000100", "00010100"), (KINDS, "11011100")]
+)
+def test_a_change_as_large_as_the_distance_of_the_kinds_is_found(before: str, now: str) -> None:
+    """C045: the faster kind of now stands where the slower one of before did."""
+    row = judge(of_kinds(before, 0.4), of_kinds(now, 0.4, seed=2) + math.log(1.4))
+    assert row.decision is Decision.REGRESSED
+    assert judge(of_kinds(before, 0.4), of_kinds(now, 0.4, seed=2)).decision is not Decision.REGRESSED
+
+
+def test_three_kinds_that_all_got_slower_are_found() -> None:
+    three = np.array([0.0, 0.223, 0.405])
+    before, now = np.tile(three, 6), np.tile(three, 3) + math.log(1.4)
+    noise = np.random.default_rng(5).normal(0.0, 0.005, before.size)
+    assert judge(before + noise, now + noise[: now.size]).decision is Decision.REGRESSED
+    assert judge(before + noise, now + noise[: now.size] - math.log(1.4)).decision is not Decision.REGRESSED
+
+
+def test_what_is_slower_as_a_whole_and_hardly_against_the_worse_kind_is_no_pass() -> None:
+    """C045: proven to be worse than the worse kind, by less than fails, while the row says a size that fails."""
+    row = judge(of_kinds(KINDS), of_kinds("11111111", seed=2) + 0.02)
+    assert row.decision is Decision.UNDECIDED
+    assert "two kinds of sessions, 15" in row.reason
+    assert row.sessions_needed is None
+    many = judge(of_kinds("0000000100000001", gap=0.3), of_kinds("11111111", gap=0.3, seed=2))
+    assert many.decision is Decision.REGRESSED, "two of 16 before, all of eight now: the share itself has changed"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_an_unchanged_candidate_after_a_slow_down_one_session_ago_is_no_regression(seed: int) -> None:
+    """The newest session is a sample of its level, and may stand some deviations off it."""
+    rng = np.random.default_rng(seed)
+    newest = 0.22 + (0.008 if seed % 2 else -0.008)
+    baseline = np.append(rng.normal(0.0, 0.006, 15), newest)
+    assert judge(baseline, 0.22 + rng.normal(0.0, 0.006, 8)).decision is not Decision.REGRESSED
+    assert judge(baseline, 0.30 + rng.normal(0.0, 0.006, 8)).decision is Decision.REGRESSED
+
+
 SPED_UP = np.append(np.random.default_rng(8).normal(0.0, 0.006, 18), [-0.222, -0.226])
 
 

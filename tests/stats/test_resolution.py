@@ -36,6 +36,16 @@ def test_the_largest_step_that_matters_is_found(sides: tuple[list[float], list[f
     assert grid_step(*sides) == pytest.approx(step, rel=1e-9)
 
 
+@pytest.mark.parametrize("step", [1.0, 0.5, 10.0])
+def test_one_rounded_side_shows_its_step(step: float) -> None:
+    """The gate's quantised cases, with another exporter on one side."""
+    values = np.random.default_rng(3).normal(200.0, 30.0, 40)
+    rounded = np.round(values / step) * step
+    assert grid_step(values, rounded) == grid_step(rounded, values) == pytest.approx(step)
+    assert grid_step(values, np.full(40, 200.0)) == pytest.approx(100.0), "a constant side: the place of its last digit"
+    assert grid_step(values, rounded[:3]) == 0.0, "three values may be round by accident"
+
+
 @given(st.sampled_from([1.0, 2.0, 0.5, 10.0]), st.integers(0, 1000))
 @settings(max_examples=60, deadline=None)
 def test_rounded_values_show_their_step_and_unrounded_ones_none(step: float, seed: int) -> None:
