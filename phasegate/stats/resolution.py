@@ -22,6 +22,9 @@ ON_GRID = 1e-6
 ENOUGH_VALUES = 8
 """Values from which on one side's steps are believed by themselves: fewer may lie on coarse multiples by accident."""
 
+LEAST_STEPS = 5.0
+"""Steps that a value holds at least where it is the only one of its side: 200 ms is hardly rounded to 100."""
+
 SURE = 0.05
 """Chance that the values vary less than the least that is reckoned with."""
 
@@ -58,7 +61,7 @@ def grid_step(*sides: ArrayLike) -> float:
 
 def _step_of(values: NDArray[np.float64], *, common: bool) -> float:
     """The step of different values: their common multiple, or the place of their last digit."""
-    leading = math.floor(math.log10(float(values[-1])))
+    leading = math.floor(math.log10(float(values[-1]) / (LEAST_STEPS if values.size == 1 else 1.0)))
     for place in range(leading, leading - DIGITS, -1):
         multiples = values * 10.0**-place
         whole = np.rint(multiples)

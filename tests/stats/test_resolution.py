@@ -42,7 +42,9 @@ def test_one_rounded_side_shows_its_step(step: float) -> None:
     values = np.random.default_rng(3).normal(200.0, 30.0, 40)
     rounded = np.round(values / step) * step
     assert grid_step(values, rounded) == grid_step(rounded, values) == pytest.approx(step)
-    assert grid_step(values, np.full(40, 200.0)) == pytest.approx(100.0), "a constant side: the place of its last digit"
+    assert grid_step(values, np.full(40, 9.0)) == pytest.approx(1.0), "a constant side: the place of its last digit"
+    assert grid_step(values, np.full(40, 200.0)) == pytest.approx(10.0), "200 is hardly rounded to 100"
+    assert grid_step(values, np.full(40, 10.0)) == pytest.approx(1.0)
     assert grid_step(values, rounded[:3]) == 0.0, "three values may be round by accident"
 
 
