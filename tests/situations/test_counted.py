@@ -73,7 +73,12 @@ SITUATIONS = {
 }
 
 
-@pytest.mark.parametrize("what", SITUATIONS)
+QUICK = ("plain", "paired")
+
+ALL = [pytest.param(one, marks=() if one in QUICK else pytest.mark.slow) for one in SITUATIONS]
+
+
+@pytest.mark.parametrize("what", ALL)
 def test_a_dry_run_tells_what_the_servers_then_see(
     what: str,
     servers: tuple[SimulatorEngine, SimulatorEngine],

@@ -165,6 +165,7 @@ def test_levels_that_a_cap_ended_keep_their_rounds(server: SimulatorEngine, fold
 SLOW = "step_seconds=0.02 prompt_seconds=0.2 prefill_tokens_per_second=20000"
 
 
+@pytest.mark.slow
 def test_a_paired_run_ends_at_its_budget_with_what_it_has(folder: Path, quick: QuickPytest) -> None:
     """A1: planned "about 22.6 s" of a budget of 30 s, it took 136 s. Here a block takes 2.7 s, and 5 are the least."""
     with SimulatorEngine.from_words(SLOW) as one, SimulatorEngine.from_words(SLOW) as other:
