@@ -21,6 +21,7 @@ from scipy.stats import beta
 from benchmarks._gate_noise import COMPARISONS, METRICS, PROFILES, SERVER, Noise, draw_blocks, draw_sessions
 from benchmarks._odd_sessions import odd_table, simulate_odd
 from benchmarks._prior_rules import RULES, WHOLE_BASELINE
+from phasegate.gating_paired import EARLY_SHARE, MOST_BLOCKS, VISITS, looks_of
 from phasegate.stats.compare import compare_stored
 from phasegate.stats.compare_types import ComparedRow, CompareSettings, Decision, StoredComparison
 from phasegate.stats.paired import PairedComparison, block_orders, compare_paired
@@ -171,14 +172,46 @@ def judge_paired(rng: np.random.Generator, noise: Noise, tallies: Sequence[Tally
     (ours,) = tallies
     for change in CHANGES:
         now = np.median(change.apply(candidate), axis=2)
-        comparisons = [
-            PairedComparison(
-                name_of(i), METRICS[i % 2], before[:, i].tolist(), now[:, i].tolist(), TOLERANCES[METRICS[i % 2]],
-                orders=orders,
-            )
-            for i in range(COMPARISONS)
-        ]  # fmt: skip
+        comparisons = [_paired(i, before, now, orders) for i in range(COMPARISONS)]
         ours.add(change, *outcome([one.row for one in compare_paired(comparisons).rows]))
+
+
+def judge_in_looks(rng: np.random.Generator, noise: Noise, tallies: Sequence[Tally]) -> None:
+    """Two requests a block to each side, and more blocks of what is open: a paired run with its defaults."""
+    reference, candidate = draw_blocks(rng, noise, MOST_BLOCKS, VISITS)
+    orders = block_orders(MOST_BLOCKS, rng)
+    before = np.median(reference, axis=2)
+    (ours,) = tallies
+    looks = looks_of(MOST_BLOCKS)
+    early, last = (
+        CompareSettings(alpha=CompareSettings().alpha * share)
+        for share in (EARLY_SHARE / (len(looks) - 1), 1.0 - EARLY_SHARE)
+    )
+    for change in CHANGES:
+        now = np.median(change.apply(candidate), axis=2)
+        counts = np.zeros(COMPARISONS, dtype=int)
+        still = np.ones(COMPARISONS, dtype=bool)
+        for blocks in looks:
+            counts[still] = blocks
+            comparisons = [_paired(i, before[: counts[i]], now[: counts[i]], orders) for i in range(COMPARISONS)]
+            rows, proven = ([one.row for one in compare_paired(comparisons, by).rows] for by in (last, early))
+            is_open = [
+                row.decision is Decision.UNDECIDED
+                or (row.decision is Decision.REGRESSED and first.decision is not Decision.REGRESSED)
+                for row, first in zip(rows, proven, strict=True)
+            ]
+            still = np.repeat(np.array(is_open).reshape(-1, 2).any(axis=1), 2)
+            if not still.any():
+                break
+        ours.add(change, *outcome(rows))
+        if change == NOTHING:
+            ours.sessions += int(counts.sum())
+
+
+def _paired(position: int, before: Floats, now: Floats, orders: Sequence[str]) -> PairedComparison:
+    metric = METRICS[position % 2]
+    sides = before[:, position].tolist(), now[:, position].tolist()
+    return PairedComparison(name_of(position), metric, *sides, TOLERANCES[metric], orders=orders[: len(before)])
 
 
 def judge_by_sessions(baseline: int, *, sentinel: bool) -> Judge:
@@ -208,6 +241,7 @@ def scenarios(*, others: bool = True) -> list[tuple[Judge, list[Tally]]]:
         (judge_with_sentinel, [Tally("phasegate", "8 sessions + sentinel", "3 sessions"), *prior]),
         (judge_in_sequence, [Tally("phasegate", "20 sessions", "2+3 sessions")]),
         (judge_paired, [Tally("phasegate", "8 blocks x 50", "same sitting")]),
+        (judge_in_looks, [Tally("phasegate", "5 to 16 blocks x 2", "same sitting")]),
     ]
 
 
@@ -298,7 +332,7 @@ def _print_usual(tallies: Sequence[Tally]) -> None:
     print("\n".join(table(tallies)))
     for sequence in (one for one in tallies if one.sessions):
         per_comparison = sequence.sessions / (sequence.builds * COMPARISONS)
-        print(f"\ncandidate sessions per unchanged comparison in sequence: {per_comparison:.2f}")
+        print(f"\n{sequence.candidate}, {sequence.baseline}: {per_comparison:.2f} per unchanged comparison")
     print()
 
 

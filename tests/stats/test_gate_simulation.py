@@ -16,7 +16,11 @@ def test_unchanged_builds_rarely_alarm_and_slower_ones_are_found_in_the_right_ph
     builds = 25
     tallies = simulate(builds, seed=7, noise=SERVER)
     ours = [one for one in tallies if one.name == "phasegate"]
-    assert len(ours) == 3
+    assert len(ours) == 4
+    looks = ours.pop()
+    assert looks.baseline == "5 to 16 blocks x 2"
+    assert looks.alarms <= 1
+    assert min(looks.found.values()) >= builds - 4, "two requests a block find a little less than fifty"
     for one in ours:
         assert one.builds == builds
         assert one.alarms <= 1
