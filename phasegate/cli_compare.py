@@ -28,6 +28,9 @@ NOTHING = "name the folder or file that holds the results of the run"
 STRANGERS = "compare runs of one tool with the same load, lengths and endpoint"
 """What to do where nothing was found, and where nothing could be matched."""
 
+ELSEWHERE = "correct the path, or keep the results of an accepted build there"
+"""What to do where a file is missing as a baseline, which no run of pytest would write."""
+
 
 def add_parser(subparsers: Any) -> None:
     """Declare the command and its options."""
@@ -98,6 +101,8 @@ def compare(baseline: Path, candidate: Path, policy: Policy, *, paired: bool = F
         return replace(refused(verdict, str(error)), refusal_remedy=error.remedy)
     old, new = sides_of(*loaded)
     remarks = list(dict.fromkeys(line for side in loaded for line in side.said()))
+    if baseline.resolve() in candidate.resolve().parents:
+        remarks.append(f"{candidate} lies in the baseline {baseline} and is judged by itself as well; move it out")
     if not new:
         return refused(Verdict.INVALID_RUN, f"{candidate}: no result file in it", remedy=NOTHING, warnings=remarks)
     stranger = _strangers(old, new) if all(side.runs for side in loaded) else None
@@ -105,7 +110,7 @@ def compare(baseline: Path, candidate: Path, policy: Policy, *, paired: bool = F
         return refused(Verdict.NOT_COMPARABLE, stranger, remedy=STRANGERS, warnings=remarks)
     old, new, unmatched = matched(old, new)
     remarks += unmatched
-    place = Place(looked_for=f"results in {baseline}")
+    place = Place(looked_for=f"results in {baseline}", otherwise=ELSEWHERE if baseline.suffix else "")
     result = judge(old, new, policy, paired=paired, whole_baseline=True, place=place)
     return replace(result, warnings=(*remarks, *result.warnings))
 

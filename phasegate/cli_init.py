@@ -65,7 +65,7 @@ def _next(folder: Path) -> str:
     if importlib.util.find_spec("xllamacpp") is None:
         lines.append("First, for the engine that needs no server of yours:  pip install 'phasegate[local]'")
     lines += [
-        f"Measure the embedded engine, about two minutes:          {inside}pytest perf_tests",
+        f"Measure the embedded engine, about two minutes:        {inside}pytest perf_tests",
         f"Measure your own server:                               {inside}pytest perf_tests --perf-base-url URL",
         f"Accept what it does now, and gate from then on:        {inside}pytest perf_tests --perf-base-url URL "
         "--update-baselines",

@@ -80,10 +80,11 @@ def _seconds(text: str) -> float:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and print. Exit status 0: every request measured; 5: one failed; 2: wrong usage."""
+    """Measure and print. Exit status 0: every request measured; 5: one failed; 2: wrong usage; 130: Ctrl-C."""
     import numpy as np
 
     from phasegate.engines.base import EngineError
+    from phasegate.faults import STOPPED
     from phasegate.gate.exit_status import NOT_MEASURED, USAGE
     from phasegate.hiding import hide_in
     from phasegate.lab import MeasurementError
@@ -118,6 +119,9 @@ def run(args: argparse.Namespace) -> int:
         print(shown(f"warning: {warning}"), file=sys.stderr)
     if problem is not None:
         print(shown(f"INVALID_RUN: {problem}"), file=sys.stderr)
+    if result.interrupted:
+        print("stopped", file=sys.stderr)
+        return STOPPED
     good = lines and all(line.status == "ok" for line in lines) and not result.partial and problem is None and drawn
     return 0 if good else NOT_MEASURED
 

@@ -193,7 +193,7 @@ def measure_repeats(
         lab.request(f"{start} {end}", expected, output_tokens, len(start) if marked else 0) for start, end in prompts
     ]
     result, lines, _ = lab.send(requests)
-    if result.partial:
+    if result.interrupted:
         raise KeyboardInterrupt
     early, later = lines[:beginnings], lines[beginnings:]
     shares = [_cached(part, prompt_tokens) for part in (early, later)]

@@ -205,8 +205,9 @@ class Lab:
         self.runs[workload.name] = replace(
             done,
             measured=(*done.measured, *more),
-            partial=result.partial and cut is None,
+            partial=result.interrupted,
             cut=cut,
+            gone=result.server_gone,
             notes=tuple(dict.fromkeys([*done.notes, *result.health.warnings()])),
             server=server,
             disturbed=done.disturbed or disturbance(),
@@ -246,22 +247,23 @@ class Lab:
         assert workload.endpoint is not None
         writer = PromptWriter(self.calibration(workload.endpoint), self.prompt_seed)
         rng = np.random.default_rng([self.seed, *workload.name.encode()])
-        _, warmups, _ = self._send(workload, plan_warmups(workload), writer, report=False)
+        warmups = self._warmed_up(workload, writer)
         plan = plan_blocks(workload, rng)
         before, disturbance = self.server_view.read(), self._watched()
         result, measured, cut = self._send(workload, plan, writer)
         run = WorkloadRun(
             workload=workload,
             measured=tuple(measured),
-            warmups=tuple(warmups),
-            partial=result.partial and cut is None,
+            warmups=warmups,
+            partial=result.interrupted,
             cut=cut,
+            gone=result.server_gone,
             notes=result.health.warnings(),
             server=self.server_view.since(before),
             disturbed=disturbance(),
             **self._known_misses(workload),
         )
-        if not run.partial:
+        if not (run.partial or run.gone):
             self.server_view.learn(self, workload.endpoint, run.timelines())
         return run
 
@@ -349,7 +351,7 @@ class Lab:
         result, lines, cut = self.send([self.request(prompt, expected, output_tokens)])
         if cut is not None and not lines:
             raise LimitReachedError(cut)
-        if result.partial:
+        if result.interrupted:
             raise KeyboardInterrupt
         return lines[0]
 
@@ -369,6 +371,17 @@ class Lab:
         if len(lines) < count and not (result.interrupted or result.server_gone):
             cut = self.traffic.why_not()
         return result, lines, cut
+
+    def warm_up(self, requests: Sequence[Request]) -> list[Timeline]:
+        """Send requests that only warm the server, and understand their answers, good ones or not.
+
+        Raises:
+            KeyboardInterrupt: the user stopped.
+        """
+        result, lines, _ = self.send(requests)
+        if result.interrupted:
+            raise KeyboardInterrupt
+        return lines
 
     def request(self, prompt: str, expected: Expected, output_tokens: int, reusable: int = 0) -> Request:
         """The request for a prompt, in the engine's dialect; its first ``reusable`` characters marked for caching."""
@@ -399,12 +412,16 @@ class Lab:
         reusable = len(beginning) if workload.mark_prefix else 0
         return self.request(beginning + rest, expected, planned.output_tokens, reusable)
 
+    def _warmed_up(self, workload: Workload, writer: PromptWriter) -> tuple[Measured, ...]:
+        plan = plan_warmups(workload)
+        lines = self.warm_up([self._planned_request(planned, workload, writer) for planned in plan])
+        return tuple(Measured(planned, line) for planned, line in zip(plan, lines, strict=False))
+
     def _send(
-        self, workload: Workload, plan: Sequence[Planned], writer: PromptWriter, *, report: bool = True
+        self, workload: Workload, plan: Sequence[Planned], writer: PromptWriter
     ) -> tuple[LoadResult, list[Measured], str | None]:
         requests = [self._planned_request(planned, workload, writer) for planned in plan]
-        progress = self.progress if report else None
-        watcher = _Watcher(progress, workload.name, len(plan)) if progress is not None else None
+        watcher = _Watcher(self.progress, workload.name, len(plan)) if self.progress is not None else None
         result, lines, cut = self.send(requests, on_done=watcher)
         # A stopped run has fewer recordings than the plan has requests.
         return result, [Measured(p, line) for p, line in zip(plan, lines, strict=False)], cut

@@ -228,7 +228,7 @@ class LoadLab:
 
     def _warm_up(self, workload: Asked) -> None:
         if not self._warm and workload.warmups:
-            self.lab.send(self.requests(workload, workload.warmups))
+            self.lab.warm_up(self.requests(workload, workload.warmups))
         self._warm = True
 
     def collide(self, streams: Workload, long_prompt: Workload) -> list[Collision]:
@@ -263,7 +263,7 @@ class LoadLab:
         running = self.requests(streams, streams.requests)
         self.lab.traffic.must_allow([alone, intruder, *running])
         idle, lines, _ = self.lab.send([alone])
-        if idle.partial:
+        if idle.interrupted:
             raise KeyboardInterrupt
         line = lines[0]
         ttft = time_to_first_token(line)

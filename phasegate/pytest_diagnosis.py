@@ -39,7 +39,10 @@ def run_diagnosis(state: PerfState, limits: Roofline | None = None) -> Diagnosis
 
 def explain_run(state: PerfState, now: Situation) -> Diagnosis:
     """The diagnosis of a run; against its baseline where the gate found a regression, which is more than noise."""
-    return explain_gated(state.gate.gated if state.gate is not None else None, now)
+    found = explain_gated(state.gate.gated if state.gate is not None else None, now)
+    if found.found or state.load is None:
+        return found
+    return replace(found, missed=tuple(state.load.broken))
 
 
 def explain_gated(gated: Gated | None, now: Situation) -> Diagnosis:

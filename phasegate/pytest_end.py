@@ -135,6 +135,8 @@ def _reason(found: RunWord, missing: tuple[str, str] | None, tally: Tally, state
         return missing[1]
     if found.word == "NOT_MEASURED" and state is None:
         return PARALLEL
+    if found.word == "PASS" and state is not None and state.gate is not None and state.gate.stored:
+        return "the measured sessions are stored"
     if found.word == "NOT_JUDGED":
         return "measured, and nothing was asked to be judged"
     if found.status != PYTEST_STATUS[found.word]:

@@ -179,12 +179,14 @@ class PytestLoad:
         options: what the user wants.
         load: the lab under load.
         judged: objectives judged so far, for the summary.
+        broken: those of them that levels broke, each with its level and what took the time.
     """
 
     state: PerfState
     options: LoadOptions
     load: LoadLab
     judged: list[Kept] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
 
     @classmethod
     def on(cls, lab: Lab, state: PerfState) -> PytestLoad:
@@ -209,6 +211,7 @@ class PytestLoad:
             facts = facts_of(objective.metric)
             runs = [spoken_of(objective, one) for one in (self._level(self.options.levels[0]), run)]
             cause = cause_of(objective, *runs)
+            self.broken.append(f"{objective.text} with {run.name} ({cause.cause.value})")
             phase = f"{objective.metric} ({facts.phase if facts else 'both'})"
             raise Judged("SLO_BREACH", f"{phase}: {kept.reason}; cause: {cause.cause.value}: {cause.reason}")
         if kept.verdict is Verdict.INCONCLUSIVE:

@@ -122,7 +122,7 @@ def measure_shape(load: LoadLab, workload: Asked, shape: Shape, attempt: int = 0
         load.say(f"measuring {len(requests)} requests: {shape.describe()}")
     lab.traffic.must_allow([*warm, *requests])
     if warm:
-        lab.send(warm)
+        lab.warm_up(warm)
     result, lines = load.drive(shaped(lab.target, requests, shape, np.random.default_rng([lab.seed, *b"shape"])))
     if load.grown(result):
         return measure_shape(load, workload, shape, attempt + 1)

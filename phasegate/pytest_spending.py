@@ -27,7 +27,10 @@ def traffic_of(config: pytest.Config) -> Traffic:
     if limit is not None and limit < 1:
         raise ValueError(f"--perf-max-tokens-spent is {limit}; it must be at least 1")
     given = config.getoption("--perf-budget")
-    return Traffic(limit, None if given is None else parse_duration(given, source="--perf-budget"))
+    budget = None if given is None else parse_duration(given, source="--perf-budget")
+    if budget == 0:
+        raise ValueError(f"--perf-budget is {given}; it must be more than nothing, such as 5m")
+    return Traffic(limit, budget)
 
 
 def dry_run_lines(state: PerfState) -> list[str]:
@@ -47,6 +50,8 @@ def _row(name: str, one: Spending, width: int) -> str:
 def _remarks(state: PerfState, parts: Sequence[Part], total: Spending) -> Iterator[str]:
     yield "Output tokens are the most that may be answered. A server whose words are not one token each is asked up to"
     yield "some 130 times more how it counts, and one that tells its own times some 25 times, with a token each."
+    if state.opening.traffic.budget is not None:
+        yield "Within --perf-budget it may be less: what fits is planned once the server was asked how fast it is."
     most = at_most(parts)
     first, last = sessions_of(state)
     if any(law for _, law in state.wanted.runs) and state.opening.requests is None:

@@ -342,6 +342,8 @@ def read_workloads(folder: Path) -> dict[str, Workload]:
         SettingsError: no folder, no file in it, or a file that cannot be used.
     """
     paths = sorted(folder.glob("*.yaml"))
+    if not folder.is_dir():
+        raise SettingsError(f"{folder}: no such folder; workload files are looked for in it (--perf-workloads DIR)")
     if not paths:
         raise SettingsError(f"{folder}: no workload file (*.yaml) here; say where they are with --perf-workloads")
     return {workload.name: workload for workload in map(load_workload, paths)}

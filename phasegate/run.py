@@ -43,6 +43,7 @@ class WorkloadRun:
         measured: requests in the order in which they were sent.
         warmups: warm-up requests; never part of a sample.
         partial: True when the user stopped the run before the plan was done.
+        gone: True when the server could not be reached any more, so that the rest of the plan was not sent.
         cut: which limit of the run (time, tokens) ended it before the plan was done, in one line; None for none.
         notes: remarks of the client about itself (event-loop lag, missed load), for the report.
         server: what the server counted meanwhile; None where it does not tell.
@@ -55,6 +56,7 @@ class WorkloadRun:
     measured: tuple[Measured, ...]
     warmups: tuple[Measured, ...] = ()
     partial: bool = False
+    gone: bool = False
     cut: str | None = None
     notes: tuple[str, ...] = ()
     server: ServerCounts | None = None
@@ -132,7 +134,7 @@ class WorkloadRun:
         """Why this run must not be judged, in one line, or None."""
         if not self.measured:
             return f"{self.workload.name}: nothing was measured"
-        if self.error_rate > MAX_ERROR_RATE:
+        if self.gone or self.error_rate > MAX_ERROR_RATE:
             first = next(line for line in self.timelines() if line.status != "ok")
             kinds = ", ".join(f"{count} x {kind}" for kind, count in self.failures().most_common())
             said = f"; the first said: {first.error_message}" if first.error_message else ""

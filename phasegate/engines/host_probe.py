@@ -70,8 +70,9 @@ class HostReport:
     def disturbance(self) -> str | None:
         """Why a session with these surroundings must not be used silently, in one sentence, or None."""
         if self.foreign > FOREIGN_LIMIT:
-            named = "".join(f"{name} {cores:.1f}, " for name, cores in self.users)
-            return f"other processes used {self.foreign:.2f} cores ({named}limit {FOREIGN_LIMIT})"
+            named = ", ".join(f"{name} {cores:.1f}" for name, cores in self.users)
+            inside = "; ".join(filter(None, [named, f"limit {FOREIGN_LIMIT}"]))
+            return f"other processes used {self.foreign:.2f} cores ({inside})"
         if self.steal > STEAL_LIMIT:
             return f"the hypervisor took {self.steal:.1%} of the time (limit {STEAL_LIMIT:.0%})"
         for name in ("arithmetic", "copy"):

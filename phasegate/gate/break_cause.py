@@ -84,8 +84,9 @@ def _first_token_cause(single: LevelRun, broken: LevelRun) -> Broken:
     else:
         slowdown = max(1.0, (broken.median("tpot") or 0.0) / (single.median("tpot") or float("inf")))
         waited = max(0.0, now - alone * slowdown)
-        how = f"decode slowed down {slowdown:.2f} times, which explains {format_seconds(alone * slowdown)}"
-    words = f"TTFT is {format_seconds(now)}, {format_seconds(alone)} from one user; {how}"
+        explained = f"decode slowed down {slowdown:.2f} times, which explains {format_seconds(alone * slowdown)}"
+        how = explained if _beside(alone, single, broken) else ""
+    words = "; ".join(filter(None, [f"TTFT is {format_seconds(now)}{_beside(alone, single, broken)}", how]))
     # At least half of what was added must have been spent waiting, and it must not have been slow all along.
     if grown > alone and waited >= grown / 2:
         share = format_percent(min(1.0, waited / now), digits=0)
@@ -93,11 +94,20 @@ def _first_token_cause(single: LevelRun, broken: LevelRun) -> Broken:
     return Broken(Cause.PREFILL, f"{words}; reading the prompt itself takes the time")
 
 
+def _beside(alone: float, single: LevelRun, broken: LevelRun) -> str:
+    """What it was at the lowest level, where that is another one."""
+    if broken.level == single.level and broken.by_rate == single.by_rate:
+        return ""
+    few = "from one user" if single.level == 1 else f"with {single.name}"
+    few = f"at {single.name}" if single.by_rate else few
+    return f", {format_seconds(alone)} {few}"
+
+
 def _decode_cause(single: LevelRun, broken: LevelRun) -> Broken:
     alone, now, step = single.median("tpot"), broken.median("tpot"), broken.median_gap()
     if alone is None or now is None or step is None:
         return Broken(Cause.FAILURES, "no answer had two tokens to be measured")
-    words = f"TPOT is {format_seconds(now)}, {format_seconds(alone)} from one user"
+    words = f"TPOT is {format_seconds(now)}{_beside(alone, single, broken)}"
     if now - step > (now - alone) / 2 and now > alone:
         return Broken(
             Cause.PREFILL,

@@ -43,11 +43,19 @@ BROKEN = (Verdict.REGRESSION, Verdict.SLO_BREACH)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the baseline was looked for, and how one is recorded; for the words of a missing one."""
+    """Where the baseline was looked for, and how there comes to be one; for the words of a missing one.
+
+    Attributes:
+        looked_for: the place.
+        record_with: the command that records one there.
+        nearby: what is there instead.
+        otherwise: what to do where no command records one there; empty where ``record_with`` does.
+    """
 
     looked_for: str = "the baseline"
     record_with: str = "pytest perf_tests --update-baselines --perf-sessions 8"
     nearby: str = ""
+    otherwise: str = ""
 
 
 def judge(
@@ -129,7 +137,7 @@ def _bindings(side: Side, policy: Policy) -> dict[str, Binding]:
 
 def _without_baseline(candidate: Side, policy: Policy, place: Place, warnings: Sequence[str]) -> GateResult:
     nearby = f" ({place.nearby})" if place.nearby else ""
-    remedy = f"record one with: {place.record_with}"
+    remedy = place.otherwise or f"record one with: {place.record_with}"
     reason = f"no baseline: looked for {place.looked_for}{nearby}; {remedy}"
     rows = tuple(judge_objectives(candidate, policy))
     verdict = worst([Verdict.NO_BASELINE, *(row.verdict for row in rows)])

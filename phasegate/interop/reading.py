@@ -178,11 +178,18 @@ def _text(path: Path) -> str:
 
 
 def _kind(path: Path, text: str) -> str:
-    """By the suffix; other suffixes say nothing, so there the first character decides."""
+    """By the suffix; other suffixes say nothing, so there the first character decides.
+
+    Raises:
+        UnreadableResultError: it is HTML or XML.
+    """
     kind = kind_of(path)
     if kind in (*SUFFIXES, ".yaml", ".yml"):
         return kind
-    return ".json" if text.lstrip().startswith(("{", "[")) else ".csv"
+    start = text.lstrip()[:1]
+    if start == "<":
+        raise UnreadableResultError(f"{path}: is a page for readers", "name the .json or the sessions of that run")
+    return ".json" if start in ("{", "[") else ".csv"
 
 
 def _read_table(text: str, path: Path, side: Path, paired: bool, declared: Mapping[str, MetricFacts] | None) -> Loaded:

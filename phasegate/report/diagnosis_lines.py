@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from phasegate.gate.diagnose import RULES, Diagnosis, Explanation
 from phasegate.gate.diagnose.remedies import REMEDIES
 from phasegate.gate.levers import Lever, lever_line
 from phasegate.report.gate_lines import WORD_WIDTH, Line
+from phasegate.report.wrapping import wrapped
 from phasegate.units import format_percent, format_seconds
 
 SHOWN = 3
@@ -46,13 +46,18 @@ def diagnosis_lines(diagnosis: Diagnosis, width: int, *, full: bool = False) -> 
 
 
 def _silence(diagnosis: Diagnosis) -> Iterator[str]:
-    """What is said where the rules are silent: of a proven change never that nothing is slow."""
+    """What is said where the rules are silent: never that nothing is slow where a change or a breach is proven."""
     if diagnosis.unexplained:
-        shown = diagnosis.unexplained[:SHOWN]
-        more = len(diagnosis.unexplained) - len(shown)
-        yield f"explained by no rule: {'; '.join(shown)}{f'; and {more} more' if more else ''}"
-    elif not diagnosis.found:
+        yield f"explained by no rule: {_some(diagnosis.unexplained)}"
+    if diagnosis.missed:
+        yield f"broken objectives: {_some(diagnosis.missed)}"
+    elif not (diagnosis.unexplained or diagnosis.found):
         yield f"nothing that was measured is slow{_unchanged(diagnosis)}"
+
+
+def _some(clauses: Sequence[str]) -> str:
+    more = len(clauses) - SHOWN
+    return "; ".join([*clauses[:SHOWN], *([f"and {more} more"] if more > 0 else [])])
 
 
 def _unchanged(diagnosis: Diagnosis) -> str:
@@ -126,7 +131,7 @@ def _record(one: Explanation) -> dict[str, Any]:
 
 def folded(text: str, width: int) -> Sequence[str]:
     """A sentence in lines that fit beside the words of a screen so wide."""
-    return textwrap.wrap(text, max(40, width - WORD_WIDTH), break_on_hyphens=False)
+    return wrapped(text, max(40, width - WORD_WIDTH))
 
 
 def _wrapped(text: str, width: int) -> Iterator[Line]:

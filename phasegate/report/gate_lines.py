@@ -6,11 +6,11 @@ Rows that only inform are counted, and named where they got slower. Everything e
 from __future__ import annotations
 
 import re
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from phasegate.gate.verdict import Finding, GateResult, Verdict
+from phasegate.report.wrapping import wrapped
 from phasegate.units import format_percent
 
 WORD_WIDTH = max(len(verdict.value) for verdict in Verdict) + 2
@@ -63,7 +63,8 @@ def _informing(rows: Sequence[Finding], width: int) -> Iterator[Line]:
     if not rows:
         return
     slower = [row for row in rows if row.verdict is Verdict.REGRESSION]
-    yield "", f"{len(rows)} more comparisons only inform; {len(slower)} of them got slower"
+    only = "1 more comparison only informs" if len(rows) == 1 else f"{len(rows)} more comparisons only inform"
+    yield "", f"{only}; {len(slower) or 'none'} got slower"
     for line in _few([f"{_name(row)}  {_numbers(row)}" for row in slower]):
         yield from _wrapped(line, width)
 
@@ -94,6 +95,5 @@ def _verdict(result: GateResult, width: int) -> Iterator[Line]:
 
 
 def _wrapped(text: str, width: int) -> Iterator[Line]:
-    # No word is cut: commands and paths are copied from here.
-    for line in textwrap.wrap(text, max(40, width - WORD_WIDTH), break_on_hyphens=False, break_long_words=False):
+    for line in wrapped(text, max(40, width - WORD_WIDTH)):
         yield "", line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from phasegate.gate.slo_search import Limit
 from phasegate.gate.slo_share import Kept, attained
 from phasegate.load_run import Collision, LevelRun, rounded
 from phasegate.report.table_text import render_table
+from phasegate.report.wrapping import wrapped
 from phasegate.stats.percentile import PercentileInterval, needed_to_leave_maximum
 from phasegate.units import format_percent, format_seconds, format_span
 from phasegate.wire.count_words import disproof_words
@@ -48,7 +48,7 @@ def load_lines(load: LoadLab, objectives: Sequence[Objective], width: int, *, co
 
 def _wrapped(sentences: Sequence[str], width: int) -> list[str]:
     """Sentences as lines; a table's lines fit already, and their colours would be counted as columns."""
-    return [part for one in sentences for part in textwrap.wrap(one, width)]
+    return [part for one in sentences for part in wrapped(one, width)]
 
 
 def level_table(runs: Sequence[LevelRun], objectives: Sequence[Objective], width: int) -> Table:
@@ -210,7 +210,7 @@ def objective_lines(judged: Sequence[Kept], width: int) -> Iterator[tuple[str, s
     for one in judged:
         if one.verdict.green:
             continue
-        for number, text in enumerate(textwrap.wrap(one.reason, width)):
+        for number, text in enumerate(wrapped(one.reason, width)):
             yield ("" if number else one.verdict.value), text
 
 

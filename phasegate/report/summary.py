@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from phasegate.report.profile_lines import profile_words
 from phasegate.report.run_words import reading_order, remarks, said, title
 from phasegate.report.server_lines import level_lines, server_lines
 from phasegate.report.table_text import render_table
+from phasegate.report.wrapping import wrapped
 from phasegate.run import WorkloadRun
 
 if TYPE_CHECKING:
@@ -98,9 +98,8 @@ def write_end(terminal: Any, word: str, lines: Sequence[str]) -> None:
     terminal.section("result", sep="-")
     width = max(40, terminal._tw.fullwidth - WORD_WIDTH)
     terminal.write(f"{word:<{WORD_WIDTH}}", **MARKUP.get(word, {"yellow": True}))
-    wrapped = [textwrap.wrap(line, width, break_on_hyphens=False, break_long_words=False) for line in lines]
-    for number, line in enumerate(line for several in wrapped for line in several):
-        terminal.write_line(f"{'':<{WORD_WIDTH if number else 0}}{line}")
+    for number, part in enumerate(part for line in lines for part in wrapped(line, width)):
+        terminal.write_line(f"{'':<{WORD_WIDTH if number else 0}}{part}")
 
 
 def heading(lab: Lab) -> Iterator[str]:
@@ -129,7 +128,7 @@ def heading(lab: Lab) -> Iterator[str]:
 def run_lines(run: WorkloadRun, width: int, *, colour: bool) -> list[str]:
     """The table of one workload (medians with 95 % intervals) and the line of attribution below it."""
     rows = rows_of(run)
-    lines = textwrap.wrap(title(run, rows), width)
+    lines = wrapped(title(run, rows), width)
     lines += render_table(_table(run, rows), width, colour=colour)
     return [*lines, *said(run, rows), *remarks(run)]
 
@@ -156,7 +155,7 @@ def law_lines(laws: list[tuple[str, LawResult]], width: int) -> Iterator[tuple[s
     for _, law in laws:
         yield law.outcome.value, law.law
         for text in (law.reason, *(f"note: {warning}" for warning in law.warnings)):
-            for line in textwrap.wrap(text, max(40, width - WORD_WIDTH)):
+            for line in wrapped(text, max(40, width - WORD_WIDTH)):
                 yield "", line
 
 

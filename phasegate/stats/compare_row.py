@@ -254,7 +254,8 @@ class _Judge:
             moved = signed(math.exp(self.weighed.host_moved))
             return Decision.UNDECIDED, f"the frozen reference itself moved by {moved}, so the host changed"
         if m < self.settings.least_candidate:
-            return Decision.UNDECIDED, f"{m} {self.weighed.unit} alone may be a bad one"
+            several = "" if m == 1 else "s"
+            return Decision.UNDECIDED, f"{m} {self.weighed.unit}{several} cannot decide, since one may be a bad one"
         open_end = worse.falls or better.falls or mde > one.tolerance
         if evidence.disagree and open_end and not self._all_large(evidence, evidence.d > 0.0):
             return Decision.UNDECIDED, f"its {self.weighed.unit}s contradict each other, {self._from_to(evidence)}"

@@ -44,7 +44,7 @@ def test_who_used_the_host_is_named() -> None:
     later = {(1, 0.0): ("backup", 9.0), (2, 0.0): ("cc1", 6.0), (3, 0.0): ("idle", 7.1), (4, 5.0): ("cc1", 6.0)}
     watch.now = Mark(10.0, 16.0, 0.0, 0.0, later)
     said = watch.disturbed_since(began)
-    assert said == "other processes used 1.60 cores (cc1 1.2, backup 0.4, limit 0.25)"
+    assert said == "other processes used 1.60 cores (cc1 1.2, backup 0.4; limit 0.25)"
 
 
 def test_this_process_is_not_among_the_others() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +34,7 @@ class Oddities:
         fail_every: every so-manieth answer is a failure; 0 for none.
         refused: names of fields in the body that are refused with 400.
         usage: merged into the usage that is reported.
+        before: called with the number of each answer, the first one 1, before it is given.
     """
 
     models: Sequence[str] = ("m",)
@@ -47,6 +48,7 @@ class Oddities:
     fail_every: int = 0
     refused: Sequence[str] = ()
     usage: Mapping[str, Any] = field(default_factory=dict)
+    before: Callable[[int], None] = lambda _: None
 
 
 @contextmanager
@@ -82,6 +84,7 @@ class Planted:
                 "max_tokens",
             )
         self._answers += 1
+        odd.before(self._answers)
         if odd.fail_every and self._answers % odd.fail_every == 0:
             return _refusal(500, "planted")
         return self._stream(served.body, limit)

@@ -86,6 +86,7 @@ class Diagnosis:
         compared: the smallest growth that was looked for against an earlier sitting; None without one.
         steps: how tokens leave, in one sentence, where several leave together or guesses are counted; else None.
         unexplained: what a gate proved slower where no rule says why, one clause each.
+        missed: objectives that load broke where no rule says why, one clause each.
         gated: whether a gate compared the two sittings, so that only what it proved is called slower.
     """
 
@@ -96,6 +97,7 @@ class Diagnosis:
     steps: str | None = None
     compared: float | None = None
     unexplained: tuple[str, ...] = ()
+    missed: tuple[str, ...] = ()
     gated: bool = False
 
     @property
