@@ -108,7 +108,9 @@ def levels_of(series: Sequence[Logs], aparts: Sequence[float], scales: Sequence[
     for mask, _ in seen.most_common():
         upper = np.frombuffer(mask, dtype=np.bool_)
         for index, logs in enumerate(series):
-            if found[index] is None and _splits(logs, upper, aparts[index], scales[index]):
+            levels = found[index]
+            # A newest session that stands alone may only be a bad one of its kind.
+            if (levels is None or levels.newest == 1) and _splits(logs, upper, aparts[index], scales[index]):
                 found[index] = Levels(upper)
     return found
 
@@ -116,7 +118,7 @@ def levels_of(series: Sequence[Logs], aparts: Sequence[float], scales: Sequence[
 def _levels(logs: Logs, apart: float, scale: float) -> Levels | None:
     upper = _two_kinds(logs, apart, scale)
     if upper is None:
-        return _newest_step(logs, apart, scale) or _but_for_one(logs, apart, scale)
+        return _but_for_one(logs, apart, scale) or _newest_step(logs, apart, scale)
     since = [newest for newest in range(1, NEW_LEVEL) if _alone(upper, newest)]
     return Levels(upper, since[0] if since else 0)
 

@@ -86,6 +86,20 @@ def test_a_bad_session_does_not_hide_two_kinds() -> None:
     assert int(levels.upper.sum()) == 8
 
 
+def test_a_bad_newest_session_hides_them_neither() -> None:
+    logs = of_kinds(KINDS)
+    logs[-1] += 0.6
+    levels = found(logs)
+    assert levels is not None
+    assert levels.newest == 0
+    assert int(levels.upper.sum()) == 7
+    noisy = of_kinds(KINDS[:-1] + "1", gap=0.08, noise=0.016, seed=4)
+    noisy[-1] += 0.5
+    shared = levels_of([of_kinds(KINDS[:-1] + "1"), noisy], [APART, APART], [SCALE, SCALE])[1]
+    assert shared is not None
+    assert shared.newest == 0
+
+
 @pytest.mark.parametrize("newest", [1, 2])
 @pytest.mark.parametrize("change", [-0.22, 0.20])
 def test_a_level_that_changed_lately_is_told_from_kinds_by_its_order(newest: int, change: float) -> None:
