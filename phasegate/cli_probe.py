@@ -231,9 +231,18 @@ def _print_timelines(lines: Sequence[Timeline]) -> None:
 def _requests(args: argparse.Namespace, shape: Shape) -> Iterator[tuple[Target, list[Request]]]:
     """The target and the requests; an engine that was started for them lives as long as the context."""
     base_url = args.base_url or os.environ.get("OPENAI_BASE_URL")
-    from phasegate.opening import open_lab, opening_for_probe
+    from phasegate.engines.base import EngineError
+    from phasegate.load.route import RouteError
+    from phasegate.opening import address_for, open_lab, opening_for_probe
 
     opening = opening_for_probe(args, base_url, seed=secrets.randbits(32))
+    if base_url:
+        try:
+            address_for(opening)
+        except RouteError:
+            raise
+        except EngineError as error:
+            raise ValueError(str(error)) from None
     if base_url and args.model and args.input_tokens is None and shape.trace is None:
         target, extras = _plain_target(opening, args.max_tokens)
         yield target, _as_they_stand(args, extras)

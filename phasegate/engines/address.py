@@ -71,8 +71,8 @@ def address_of(
         own_key: environment variable for the key of a server that is not the one at the base URL; None for that one.
 
     Raises:
-        EngineError: no such profile, a profile that cannot be used, an incomplete Azure address, one that is no base of
-            others, or one that no way leads to; one line.
+        EngineError: no such profile, a profile that cannot be used, no address at all, an incomplete one of Azure's,
+            one that is no base of others, or one that no way leads to; one line.
     """
     try:
         known = read_profiles(folder)
@@ -80,17 +80,18 @@ def address_of(
     except SettingsError as error:
         raise EngineError(str(error)) from None
     problem = address_problem(base_url)
-    hosted = None if problem else profile_of_host(base_url, known)
-    url, azure = (base_url, None) if problem else _without_deployment(base_url, environ)
+    if problem:
+        raise EngineError(f"base URL {without_userinfo(base_url)!r}: {problem}")
+    hosted = profile_of_host(base_url, known)
+    url, azure = _without_deployment(base_url, environ)
     if azure is None:
         _check(base_url)
-    if not problem and "@" in urlsplit(base_url).netloc:
+    if "@" in urlsplit(base_url).netloc:
         raise EngineError(
             f"base URL {without_userinfo(base_url)!r} has a user or password in it, which a list of processes shows; "
             f"take it out: a key belongs into {own_key or API_KEY}, a login into the headers of a profile"
         )
-    if not problem:
-        route_to(url, environ)  # a proxy that cannot be used is said before anything is started
+    route_to(url, environ)  # a proxy that cannot be used is said before anything is started
     names = _key_names(named, hosted, own_key)
     return Address(url, azure, named, hosted, known, next((name for name in names if environ.get(name)), names[0]))
 

@@ -85,6 +85,25 @@ def test_what_is_not_there_is_said_so(quick: QuickPytest, options: tuple[str, ..
     assert said in done.output
 
 
+ADDRESSES = ["127.0.0.1:1/v1", "ftp://127.0.0.1/v1", "http://127.0.0.1:1/v1/chat/completions"]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_what_is_no_address_is_wrong_usage_of_a_probe(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """2, whatever is wrong with it; it was 5, as of a server that does not answer."""
+    status, said = refused(capsys, "probe", "--base-url", address, "--model", "m")
+    assert status == 2
+    assert said.startswith(f"phasegate probe: base URL '{address}'")
+
+
+def test_what_is_no_address_is_wrong_usage_of_a_run(quick: QuickPytest) -> None:
+    """4, whatever is wrong with it; without http:// it was 15."""
+    for address in ADDRESSES:
+        done = quick.run("perf_tests/test_regression.py", "--perf-base-url", address)
+        assert done.status == 4, done.output
+        assert f"ERROR: base URL '{address}'" in done.output
+
+
 def test_a_dry_run_says_what_the_budget_changes(quick: QuickPytest, small: Path) -> None:
     """It counted everything and said nothing of the budget beside it."""
     asked = ("perf_tests/test_regression.py", *SIMULATOR, "--perf-workloads", small, "--perf-dry-run")
