@@ -34,6 +34,9 @@ TOGETHER = 0.25
 bad sessions either, which are bad in different measure, but a kind of session of its own. They stay, and so does the
 spread that they show."""
 
+KIND_SHARE = 20
+"""... from one in so many values on. Fewer of a long series are bad sessions, however they lie."""
+
 _MAD_TO_SIGMA = 1.4826
 
 
@@ -81,6 +84,7 @@ def winsorised(
     middle = median_of(values)
     far = np.abs(values - middle) > far_limit(n) * scale
     count = int(np.count_nonzero(far))
-    if count > max(1, n // PULLED_SHARE) or (count > 1 and _lie_together(values[far] - middle)):
+    a_kind = count > 1 and count * KIND_SHARE >= n and _lie_together(values[far] - middle)
+    if count > max(1, n // PULLED_SHARE) or a_kind:
         return values, 0
     return np.where(far, middle + PULLED_TO * scale * np.sign(values - middle), values), count

@@ -64,7 +64,8 @@ def test_a_metric_of_ones_own_is_stored_compared_and_asked_for(repository: Path,
     (repository / "perf_tests" / "test_own.py").write_text(code["test_no_pause_after_the_first_token"])
     own, gate = "perf_tests/test_own.py", "perf_tests/test_regression.py"
     done = quick.run(own, gate, *SIMULATED, "--perf-save-sessions", "kept", "--perf-sessions", "1", cwd=repository)
-    assert "test_own.py ." in done.output, done.output
+    assert "test_own.py" in done.output
+    assert "1 passed" in done.output, done.output
     stored = [json.loads(path.read_text()) for path in (repository / "kept").glob("*.json")]
     assert stored, done.output
     names = {row["extra_info"]["metric"]: row["extra_info"] for row in stored[0]["benchmarks"]}

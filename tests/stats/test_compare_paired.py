@@ -49,7 +49,7 @@ def test_one_bad_block_neither_alarms_nor_blinds() -> None:
 def test_one_block_decides_nothing() -> None:
     row = judge([1.5]).row
     assert row.decision is Decision.UNDECIDED
-    assert "1 block alone" in row.reason
+    assert "1 block cannot decide" in row.reason
 
 
 def test_no_block_is_undecided() -> None:
