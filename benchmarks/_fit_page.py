@@ -10,9 +10,9 @@ import numpy as np
 
 from benchmarks._fit_cells import FITTED, Cell, CellRun
 from benchmarks._page import row
+from phasegate.core.units import format_percent, format_seconds
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.stats.percentile import nearest_rank
-from phasegate.units import format_percent, format_seconds
 
 FITTED_COSTS = (
     "step_seconds",

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from phasegate.gate.diagnose.from_runs import ask_of
-from phasegate.lab import Lab, MeasurementError
+from phasegate.core.request import Request
+from phasegate.core.timeline import Expected, Timeline
+from phasegate.diagnose.from_runs import ask_of
 from phasegate.load.closed import run_closed
-from phasegate.load.request import Request
-from phasegate.load_run import Round
-from phasegate.opening import Opening, open_lab
+from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.session_runner import Lab, MeasurementError
 from phasegate.stats.intervals import mean_interval
-from phasegate.timeline import Expected, Timeline
+from phasegate.stats.level_run import Round
 from phasegate.wire.openai_stream import decode
 
 ALPHA = 0.025

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks._levers_bench import Effect, Measured
 from benchmarks._page import row
-from phasegate.units import format_rate, format_seconds
+from phasegate.core.units import format_rate, format_seconds
 
 NOTHING = 0.02
 """A ratio whose whole interval lies within 2 % of 1 is called unchanged."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from phasegate.engines.identity import client_identity
-from phasegate.whole_file import write_whole
+from phasegate.core.atomic_write import write_whole
+from phasegate.core.identity import client_identity
 
 
 def host_line() -> str:

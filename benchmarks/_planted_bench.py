@@ -16,19 +16,19 @@ from pathlib import Path
 
 from benchmarks._planted_effect import fit
 from benchmarks._planted_matrix import Matrix, Plant, run_order
-from phasegate.baseline.store import BaselineStore
+from phasegate.core.session import Session
+from phasegate.core.workload import Workload
 from phasegate.engines.embedded_config import parse_config
 from phasegate.engines.generated.store import ensure_model
 from phasegate.gate.acceptance import refusals
 from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy
 from phasegate.gate.verdict import GateResult
-from phasegate.gating import gate_stored
-from phasegate.lab import Lab, MeasurementError
-from phasegate.opening import Opening, open_lab
-from phasegate.session import Session
-from phasegate.sitting import session_of, sit
-from phasegate.workload import Workload
+from phasegate.measure.compare_runs import gate_stored
+from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.measure_session import session_of, sit
+from phasegate.measure.session_runner import Lab, MeasurementError
+from phasegate.store.baseline_folder import BaselineStore
 
 SPARE_BASELINE = 6
 """Disturbed baseline sessions that are measured again before the host counts as too noisy for this."""

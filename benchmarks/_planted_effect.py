@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from phasegate.core.session import Session
 from phasegate.gate.levels import Key, Side
 from phasegate.gate.verdict import Finding, GateResult, Verdict
-from phasegate.session import Session
 
 CONFIDENCE = 0.95
 

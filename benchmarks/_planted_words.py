@@ -19,10 +19,10 @@ from benchmarks._planted_effect import (
     truths,
 )
 from benchmarks._planted_matrix import Matrix
+from phasegate.core.units import format_percent, format_seconds
 from phasegate.gate.levels import Side
 from phasegate.gate.verdict import GateResult, Verdict
 from phasegate.stats.intervals import proportion_interval
-from phasegate.units import format_percent, format_seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,13 +23,13 @@ from time import monotonic
 import httpx2
 from openai import AsyncOpenAI, DefaultAioHttpClient
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
 from phasegate.load import reactor
 from phasegate.load.client import Client
 from phasegate.load.closed import run_closed
 from phasegate.load.driving import LoadResult
 from phasegate.load.files import allow_open_files
-from phasegate.load.request import Request
-from phasegate.load.target import Target
 from phasegate.load.workers.driver import Several
 from phasegate.load.workers.job import Job
 from phasegate.load.workers.processes import ProcessCrew

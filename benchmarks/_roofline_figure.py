@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from phasegate.gate.roofline import HardwareFacts
+from phasegate.diagnose.roofline import HardwareFacts
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 760, 440, 80, 56, 24, 24
 X_RANGE, Y_RANGE = (0.1, 10_000.0), (1e9, 1e12)

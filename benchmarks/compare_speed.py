@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from phasegate.baseline.session_file import session_text
-from phasegate.baseline.store import read_folder
+from phasegate.core.session import Measurement, Session
 from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy
-from phasegate.session import Measurement, Session
+from phasegate.store.baseline_folder import read_folder
+from phasegate.store.session_file import session_text
 
 WORKLOADS, REQUESTS, CANDIDATES, SEED = 10, 400, 5, 1
 METRICS = (("ttft", "prefill", 0.3), ("tpot", "decode", 0.008))

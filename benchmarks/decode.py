@@ -15,8 +15,8 @@ from time import perf_counter
 
 from openai._streaming import SSEDecoder
 
+from phasegate.core.timeline import Ending, Recording
 from phasegate.load.answer import unframe
-from phasegate.timeline import Ending, Recording
 from phasegate.wire.openai_stream import decode
 from phasegate.wire.sse import EventParser
 

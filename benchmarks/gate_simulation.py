@@ -21,7 +21,7 @@ from scipy.stats import beta
 from benchmarks._gate_noise import COMPARISONS, METRICS, PROFILES, SERVER, Noise, draw_blocks, draw_sessions
 from benchmarks._odd_sessions import odd_table, simulate_odd
 from benchmarks._prior_rules import RULES, WHOLE_BASELINE
-from phasegate.gating_paired import EARLY_SHARE, MOST_BLOCKS, VISITS, looks_of
+from phasegate.measure.compare_paired import EARLY_SHARE, MOST_BLOCKS, VISITS, looks_of
 from phasegate.stats.compare import compare_stored
 from phasegate.stats.compare_types import ComparedRow, CompareSettings, Decision, StoredComparison
 from phasegate.stats.paired import PairedComparison, block_orders, compare_paired

@@ -16,18 +16,18 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks._roofline_figure import Point, draw
+from phasegate.core.identity import this_hardware
+from phasegate.core.metric import Undefined, time_per_output_token, time_to_first_token
+from phasegate.core.units import format_percent, format_seconds
+from phasegate.diagnose.roofline import HardwareFacts, slope_work
+from phasegate.diagnose.roofline_words import Measured, Roofline, arithmetic, roofline, verdict_line
 from phasegate.engines.cores import engine_cores
 from phasegate.engines.hardware import Device, measure_device
 from phasegate.engines.host_probe import HostWatch
-from phasegate.engines.identity import this_hardware
-from phasegate.gate.roofline import HardwareFacts, slope_work
-from phasegate.gate.roofline_words import Measured, Roofline, arithmetic, roofline, verdict_line
-from phasegate.lab import Lab
-from phasegate.limits import model_of
 from phasegate.load.closed import run_closed
-from phasegate.metric import Undefined, time_per_output_token, time_to_first_token
-from phasegate.opening import Opening, open_lab
-from phasegate.units import format_percent, format_seconds
+from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.hardware_limits import model_of
+from phasegate.measure.session_runner import Lab
 from phasegate.wire.openai_stream import decode
 
 FORMATS = ("q8_0", "f16", "f32")

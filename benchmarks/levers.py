@@ -19,7 +19,7 @@ from benchmarks._page import host_line, load_line, now_line, write_page
 from phasegate.engines.base import EngineError
 from phasegate.engines.embedded_config import parse_config
 from phasegate.engines.generated.store import ensure_model
-from phasegate.lab import MeasurementError
+from phasegate.measure.session_runner import MeasurementError
 
 PAGE = Path(__file__).parents[1] / "docs" / "levers-measured.md"
 

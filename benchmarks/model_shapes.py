@@ -14,18 +14,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from phasegate.core.identity import this_hardware
+from phasegate.core.metric import Undefined, time_per_output_token, time_to_first_token
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Expected, Timeline
 from phasegate.engines.cores import client_cores, engine_cores
 from phasegate.engines.embedded import EmbeddedEngine
 from phasegate.engines.embedded_config import EmbeddedConfig
 from phasegate.engines.generated.spec import ModelSpec
 from phasegate.engines.generated.store import ensure_model
 from phasegate.engines.host_probe import HostWatch
-from phasegate.engines.identity import this_hardware
 from phasegate.load.closed import run_closed
-from phasegate.load.request import Request
-from phasegate.load.target import Target
-from phasegate.metric import Undefined, time_per_output_token, time_to_first_token
-from phasegate.timeline import Expected, Timeline
 from phasegate.wire.openai_stream import decode
 
 LENGTHS = (64, 256, 1024, 2048)

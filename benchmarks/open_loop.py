@@ -14,16 +14,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from phasegate.core.metric import Undefined, metric_named
+from phasegate.core.request import Request
+from phasegate.core.target import Target
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.load.driving import LoadResult
 from phasegate.load.load_check import load_problem
 from phasegate.load.open_loop import run_open
 from phasegate.load.pacing import Rate, poisson
-from phasegate.load.request import Request
 from phasegate.load.shapes import Shape
-from phasegate.load.target import Target
-from phasegate.metric import Undefined, metric_named
 from phasegate.stats.percentile import nearest_rank
 from phasegate.wire.openai_stream import decode
 

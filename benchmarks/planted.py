@@ -22,12 +22,12 @@ from benchmarks._planted_bench import Bench, TooNoisyError
 from benchmarks._planted_matrix import MatrixError, load_matrix
 from benchmarks._planted_words import Facts, alarms, page, rows_of
 from phasegate import __version__
+from phasegate.core.settings_file import SettingsError
+from phasegate.core.workload import load_workload
 from phasegate.engines.base import EngineError
 from phasegate.gate.policy import Policy
 from phasegate.gate.policy_file import parse_policy
-from phasegate.lab import MeasurementError
-from phasegate.strict_yaml import SettingsError
-from phasegate.workload import load_workload
+from phasegate.measure.session_runner import MeasurementError
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "fixtures" / "planted"

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from phasegate.core.identity import this_hardware
 from phasegate.engines.cores import engine_cores
 from phasegate.engines.host_probe import HostWatch
-from phasegate.engines.identity import this_hardware
-from phasegate.lab import Lab
 from phasegate.load.closed import run_closed
-from phasegate.opening import Opening, open_lab
-from phasegate.server_view import splits_of
+from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.server_metrics import splits_of
+from phasegate.measure.session_runner import Lab
 from phasegate.stats.first_token import FirstToken, median_split
 from phasegate.wire.openai_stream import decode
 

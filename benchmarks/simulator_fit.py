@@ -19,13 +19,13 @@ from benchmarks._fit_cells import FITTED, HELD_OUT, Cell, CellRun, measure
 from benchmarks._fit_page import Facts, page, predictions, summary_lines
 from benchmarks._page import host_line, now_line, write_page
 from phasegate import __version__
+from phasegate.core.prompt import CalibrationError
 from phasegate.engines.base import EngineError
 from phasegate.engines.embedded_config import EmbeddedConfig, parse_config
 from phasegate.engines.simulator.config import CacheMode, SimulatorConfig
 from phasegate.engines.simulator.fit import FirstToken, PerToken, fit
-from phasegate.lab import MeasurementError
-from phasegate.opening import Opening, open_lab
-from phasegate.prompt import CalibrationError
+from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.session_runner import MeasurementError
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "explanation" / "simulator-fit.md"

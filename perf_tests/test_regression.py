@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from phasegate.workload import Cell
+from phasegate.core.workload import Cell
 
 pytestmark = pytest.mark.perf
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from phasegate.metric import metric_named
-from phasegate.workload import Cell
+from phasegate.core.metric import metric_named
+from phasegate.core.workload import Cell
 
 pytestmark = pytest.mark.perf
 

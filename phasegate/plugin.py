@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from phasegate.pytest_home import WORKLOADS, suite_home
-from phasegate.pytest_options import OPTIONS
-from phasegate.showing import shown
+from phasegate.core.showing import shown
+from phasegate.pytest_plugin.home import WORKLOADS, suite_home
+from phasegate.pytest_plugin.options import OPTIONS
 
 if TYPE_CHECKING:
-    from phasegate.lab import Lab
-    from phasegate.metric import Metric
-    from phasegate.pytest_end import Ending
-    from phasegate.pytest_state import PerfState
-    from phasegate.pytest_tally import Tally
-    from phasegate.run import WorkloadRun
+    from phasegate.core.metric import Metric
+    from phasegate.core.workload import Cell
+    from phasegate.measure.session_runner import Lab
+    from phasegate.pytest_plugin.end import Ending
+    from phasegate.pytest_plugin.state import PerfState
+    from phasegate.pytest_plugin.tally import Tally
     from phasegate.stats.outcome import LawResult
-    from phasegate.workload import Cell
+    from phasegate.stats.workload_run import WorkloadRun
 
 STATE = pytest.StashKey["PerfState"]()
 TALLY = pytest.StashKey["Tally"]()
@@ -47,7 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, Any, Any]:
     """Open output that is closed on nothing, before pytest fails to write there; only in a repository with a suite."""
     if None in (sys.stdout, sys.stderr) and (suite_home(early_config) / WORKLOADS).is_dir():
-        from phasegate.outlet import open_closed
+        from phasegate.core.output import open_closed
 
         open_closed()
     return (yield)
@@ -55,14 +55,14 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     """Hooks for engines, metrics and workloads of a suite's own."""
-    from phasegate import hooks
+    from phasegate.pytest_plugin import hooks
 
     pluginmanager.add_hookspecs(hooks)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register markers, and check where reports go; nothing else happens until a test asks to measure."""
-    from phasegate.pytest_chosen import in_worker
+    from phasegate.pytest_plugin.chosen import in_worker
 
     config.addinivalue_line("markers", "perf: measures a server (phasegate)")
     if in_worker():
@@ -71,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("dist", "no") != "no" or config.getoption("--update-baselines"):
         _tally(config)
     if config.getoption("--perf-report"):
-        from phasegate.pytest_report import register
+        from phasegate.pytest_plugin.report import register
 
         _tally(config)
         register(config)
@@ -82,14 +82,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Let a suite's run go on to its own exit status where nobody takes what it prints, as behind ``head``."""
     terminal: Any = session.config.pluginmanager.getplugin("terminalreporter")
     if terminal is not None and (suite_home(session.config) / WORKLOADS).is_dir():
-        from phasegate.outlet import Outlet
+        from phasegate.core.output import Outlet
 
         terminal._tw._file = Outlet(terminal._tw._file)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give one item to every workload cell for tests that take ``perf_cell``."""
-    from phasegate.pytest_chosen import LAB, asked_to_measure
+    from phasegate.pytest_plugin.chosen import LAB, asked_to_measure
 
     if LAB in metafunc.fixturenames and not asked_to_measure(metafunc.config, metafunc.definition.path):
         return  # Left out later; what it would be given need not be read.
@@ -106,7 +106,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _parametrize_load(metafunc: pytest.Metafunc) -> None:
     """One item for every level of load, and for every objective where the test takes one."""
-    from phasegate.pytest_load import objective_id
+    from phasegate.pytest_plugin.load import objective_id
 
     levels: tuple[int, ...] = ()
     objectives: tuple[Any, ...] = ()
@@ -126,7 +126,7 @@ def _parametrize_load(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
     """Leave tests out that measure and were not asked for; let pytest-benchmark see which show rows of it."""
-    from phasegate.pytest_chosen import as_benchmarks, leave_out, measures
+    from phasegate.pytest_plugin.chosen import as_benchmarks, leave_out, measures
 
     line = leave_out(config, items)
     before = [item for item in items if measures(item)]
@@ -144,7 +144,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
     Only here are the items those that will run: some selections (``--lf``) come after all others.
     """
-    from phasegate.pytest_chosen import check_heard, in_worker, measures
+    from phasegate.pytest_plugin.chosen import check_heard, in_worker, measures
 
     config, measuring = session.config, [item for item in session.items if measures(item)]
     if measuring:
@@ -154,7 +154,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if in_worker():
         return  # Tests that measure refuse to; an error here would be an internal one of pytest-xdist.
     if measuring:
-        from phasegate.pytest_plan import wanted_by
+        from phasegate.pytest_plugin.plan import wanted_by
 
         _state(config).wanted = wanted_by(measuring, _state(config).workloads)
         _check_shape(config)
@@ -167,14 +167,14 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """With ``--perf-dry-run``: say what the collected items would ask for, and run none of them."""
     if not session.config.getoption("--perf-dry-run"):
         return None
-    from phasegate.pytest_spending import dry_run_lines
+    from phasegate.pytest_plugin.token_cap import dry_run_lines
 
     print(*["", *map(shown, dry_run_lines(_state(session.config)))], sep="\n")
     return True
 
 
 def _check_shape(config: pytest.Config) -> None:
-    from phasegate.pytest_shape import asked_shape
+    from phasegate.pytest_plugin.load_shape import asked_shape
 
     if "perf_shape" not in _state(config).wanted.fixtures:
         return
@@ -186,7 +186,7 @@ def _check_shape(config: pytest.Config) -> None:
 
 def _tally(config: pytest.Config) -> Tally:
     """How the tests of this run end, counted from the first need on."""
-    from phasegate.pytest_tally import Tally
+    from phasegate.pytest_plugin.tally import Tally
 
     tally = config.stash.get(TALLY, None)
     if tally is None:
@@ -199,10 +199,10 @@ def _state(config: pytest.Config) -> PerfState:
     """What this run knows, made at the first need; a wrong option or file ends the run with one line."""
     state = config.stash.get(STATE, None)
     if state is None:
-        from phasegate.pytest_chosen import in_worker
-        from phasegate.pytest_faults import before_measuring, spread
-        from phasegate.pytest_state import PerfState
-        from phasegate.strict_yaml import SettingsError
+        from phasegate.core.settings_file import SettingsError
+        from phasegate.pytest_plugin.chosen import in_worker
+        from phasegate.pytest_plugin.faults import before_measuring, spread
+        from phasegate.pytest_plugin.state import PerfState
 
         with before_measuring():
             try:
@@ -217,11 +217,11 @@ def _state(config: pytest.Config) -> PerfState:
 @pytest.fixture(scope="session")
 def perf_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     """The lab of this run: a started engine and everything measured on it so far."""
-    from phasegate.judged import Judged
-    from phasegate.pytest_chosen import in_worker
+    from phasegate.pytest_plugin.chosen import in_worker
+    from phasegate.pytest_plugin.outcomes import Judged
 
     if in_worker():
-        from phasegate.pytest_end import PARALLEL
+        from phasegate.pytest_plugin.end import PARALLEL
 
         # Not pytest.exit: in a worker that would be an internal error of pytest-xdist.
         raise Judged("NOT_MEASURED", PARALLEL)
@@ -233,10 +233,10 @@ def perf_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
 @pytest.fixture
 def perf_run(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
     """Measures a workload by name and returns its `WorkloadRun`: once per run, and more for an undecided law."""
-    from phasegate.judged import NotMeasurable
-    from phasegate.lab import MeasurementError
-    from phasegate.prompt import CalibrationError, UncountableError
-    from phasegate.spending import LimitReachedError
+    from phasegate.core.prompt import CalibrationError, UncountableError
+    from phasegate.core.token_budget import LimitReachedError
+    from phasegate.measure.session_runner import MeasurementError
+    from phasegate.pytest_plugin.outcomes import NotMeasurable
 
     state = _state(request.config)
 
@@ -260,7 +260,7 @@ def perf_run(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def perf_law(request: pytest.FixtureRequest) -> Any:
     """Takes a `LawResult`, keeps it for the summary, and ends the item by its outcome."""
-    from phasegate.judged import Judged, NotJudged
+    from phasegate.pytest_plugin.outcomes import Judged, NotJudged
     from phasegate.stats.laws import held_back
     from phasegate.stats.laws.cache import KNOWN_MISS
 
@@ -290,7 +290,7 @@ def perf_law(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture(scope="session")
 def perf_gate(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
     """The gate of this run; the sessions it needs are measured when the first row is asked for."""
-    from phasegate.pytest_gate import PytestGate
+    from phasegate.pytest_plugin.gate import PytestGate
 
     state = _state(request.config)
     if state.gate is None:
@@ -301,7 +301,7 @@ def perf_gate(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
 @pytest.fixture(scope="session")
 def perf_load(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
     """The load of this run: levels of concurrency, collisions and the search, each measured when first asked for."""
-    from phasegate.pytest_load import PytestLoad
+    from phasegate.pytest_plugin.load import PytestLoad
 
     state = _state(request.config)
     if state.load is None:
@@ -312,7 +312,7 @@ def perf_load(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
 @pytest.fixture(scope="session")
 def perf_shape(perf_load: Any, request: pytest.FixtureRequest) -> Any:
     """The load that the options of arrivals ask for, measured when first asked for."""
-    from phasegate.pytest_shape import PytestShape
+    from phasegate.pytest_plugin.load_shape import PytestShape
 
     return PytestShape.on(perf_load, request.config)
 
@@ -320,12 +320,12 @@ def perf_shape(perf_load: Any, request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def perf_row(request: pytest.FixtureRequest) -> Any:
     """Shows measured samples as a row of pytest-benchmark, as if it had timed them itself."""
-    from phasegate.replay import row_info
+    from phasegate.pytest_plugin.replay_timer import row_info
 
     state = _state(request.config)
 
     def show(run: WorkloadRun, cell: Cell, metric: Metric) -> None:
-        from phasegate.replay import ReplayTimer
+        from phasegate.pytest_plugin.replay_timer import ReplayTimer
 
         samples = list(run.values(metric.short, cell).values())
         if not samples:
@@ -347,7 +347,7 @@ times makes the chance of a wrong word at a law's margin at most three times wha
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
     """Measure more for a law that is not decided yet, instead of asking the user to."""
-    from phasegate.judged import Judged
+    from phasegate.pytest_plugin.outcomes import Judged
 
     try:
         return (yield)
@@ -386,7 +386,7 @@ def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, Any] 
     word = getattr(report, "perf_word", None)
     if word is None or report.passed:
         return None
-    from phasegate.judged import LETTERS
+    from phasegate.pytest_plugin.outcomes import LETTERS
 
     letter = LETTERS.get(word)
     if letter is None:
@@ -400,9 +400,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if tally is not None and tally.elsewhere:
         terminalreporter.write_line(tally.elsewhere)
     if state is not None and state.lab is not None:
-        from phasegate.pytest_diagnosis import write_run_diagnosis
-        from phasegate.pytest_faults import in_summary
-        from phasegate.pytest_roofline import write_roofline
+        from phasegate.pytest_plugin.diagnosis import write_run_diagnosis
+        from phasegate.pytest_plugin.faults import in_summary
+        from phasegate.pytest_plugin.hardware_limit import write_roofline
         from phasegate.report.screen import Terminal
         from phasegate.report.summary import write_summary
 
@@ -432,7 +432,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if worker is not None:
         worker[ELSEWHERE] = tally.elsewhere
         return
-    from phasegate.pytest_end import cut_short, end_of
+    from phasegate.pytest_plugin.end import cut_short, end_of
 
     if state is not None and state.gate is not None:
         stopped = exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or cut_short(session, tally)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from phasegate.pipeline.ci import in_pipeline
+from phasegate.core.pipeline import in_pipeline
 from tests.alone import turn
 
 # A build judges a change, so it tries the same examples each time; at a desk they differ from run to run and search on.

@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from phasegate.engines.identity import client_identity
+from phasegate.core.identity import client_identity
+from phasegate.core.target import Target
+from phasegate.core.timeline import Timeline
+from phasegate.core.workload import Workload, parse_workload
 from phasegate.engines.profile import profile_for
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
-from phasegate.lab import Lab
-from phasegate.load.target import Target
-from phasegate.load_lab import LoadLab
-from phasegate.load_run import LevelRun, Round
-from phasegate.timeline import Timeline
-from phasegate.workload import Workload, parse_workload
+from phasegate.measure.load_runner import LoadLab
+from phasegate.measure.session_runner import Lab
+from phasegate.stats.level_run import LevelRun, Round
 from tests.timelines import failed, timeline
 
 SPEED = 5.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from phasegate.core.session import Measurement, Session
 from phasegate.gate.facts import facts_of
-from phasegate.session import Measurement, Session
 
 SERVER: Mapping[str, Any] = {
     "engine": "llama.cpp",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from phasegate.timeline import Channel, Expected, Timeline, TokenEvent
+from phasegate.core.timeline import Channel, Expected, Timeline, TokenEvent
 
 
 def timeline(ttft: float = 0.1, tpot: float = 0.01, tokens: int = 5, **changes: Any) -> Timeline:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit, urlunsplit
 
+from phasegate.core.settings_file import SettingsError
+from phasegate.core.target import Azure, Target
 from phasegate.engines.ask import address_problem, without_userinfo
 from phasegate.engines.base import EngineError
 from phasegate.engines.detect import profile_of_host
 from phasegate.engines.profile import EngineProfile, profile_named
 from phasegate.engines.profile_book import read_profiles
 from phasegate.load.route import route_to
-from phasegate.load.target import Azure, Target
-from phasegate.strict_yaml import SettingsError
 
 DETECT = ("auto", "embedded")
 """Words for the engine that leave it to the server at the address to say what it is; the second is the default."""

@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from phasegate.core.hiding import hide_key
+from phasegate.core.identity import ServerIdentity
+from phasegate.core.showing import shown
+from phasegate.core.target import Azure
 from phasegate.engines.address import Address
 from phasegate.engines.ask import (
     AskError,
@@ -18,12 +22,8 @@ from phasegate.engines.ask import (
 )
 from phasegate.engines.base import EngineError
 from phasegate.engines.detect import detect, told_by
-from phasegate.engines.identity import ServerIdentity
 from phasegate.engines.profile import EngineProfile, profile_for
 from phasegate.engines.refusal import refusal_words
-from phasegate.hiding import hide_key
-from phasegate.load.target import Azure
-from phasegate.showing import shown
 
 LISTED = 8
 """At most this many model names stand in a message."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from phasegate.engines.identity import ServerIdentity
+from phasegate.core.identity import ServerIdentity
 
 
 class EngineError(RuntimeError):

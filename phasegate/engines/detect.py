@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from phasegate.core.identity import UNKNOWN, ServerIdentity
 from phasegate.engines.ask import SECONDS, AskError, ask, root_of, server_header
 from phasegate.engines.evidence import KINDS, Evidence
-from phasegate.engines.identity import UNKNOWN, ServerIdentity
 from phasegate.engines.profile import EngineProfile, profiles
 
 SECONDS_AFTER_SILENCE = 1.0

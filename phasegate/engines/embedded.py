@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from phasegate.core.identity import ServerIdentity, this_hardware, this_host
 from phasegate.engines.ask import AskError, ask, tell
 from phasegate.engines.base import EngineError
 from phasegate.engines.cores import client_cores, engine_cores, start_cores
@@ -22,7 +23,6 @@ from phasegate.engines.detect import detect
 from phasegate.engines.embedded_config import EmbeddedConfig
 from phasegate.engines.generated.store import ensure_model
 from phasegate.engines.generated.vocabulary import vocabulary
-from phasegate.engines.identity import ServerIdentity, this_hardware, this_host
 from phasegate.engines.profile import profile_named
 from phasegate.engines.started import StartedEngine
 from phasegate.engines.temporary import new_log

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from phasegate.strict_yaml import Located, SettingsError, list_of, text
+from phasegate.core.settings_file import Located, SettingsError, list_of, text
 
 KINDS = ("host", "owned_by", "path", "server_header")
 """Where to look, in the order in which rules are tried. What a server says of itself comes before what its doors look

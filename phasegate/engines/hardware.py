@@ -19,11 +19,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from phasegate.core.identity import cpu_name
+from phasegate.core.settings_file import Located, SettingsError, list_of, load_mapping, text
+from phasegate.diagnose.roofline import HardwareFacts
 from phasegate.engines.base import EngineError
 from phasegate.engines.formats import BLOCK_FORMATS, KNOWN
-from phasegate.engines.identity import cpu_name
-from phasegate.gate.roofline import HardwareFacts
-from phasegate.strict_yaml import Located, SettingsError, list_of, load_mapping, text
 
 MEASURE_SECONDS = 60.0
 """Longest wait for the measurement; it takes about a second."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import psutil
 
+from phasegate.core.identity import ServerIdentity, this_host
 from phasegate.engines.embedded import engine_cores
-from phasegate.engines.identity import ServerIdentity, this_host
 
 FOREIGN_LIMIT = 0.25
 """Cores used by other processes above which a session counts as disturbed. Measured on a 2-core machine with the

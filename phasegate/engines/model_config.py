@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from phasegate.core.settings_file import SettingsError
+from phasegate.diagnose.roofline import ModelFacts
 from phasegate.engines.model_window import window_of_config
-from phasegate.gate.roofline import ModelFacts
-from phasegate.strict_yaml import SettingsError
 
 MIXTURES = ("mixtral", "qwen2_moe", "qwen3_moe")
 """``model_type`` of architectures whose feed-forward part is a mixture of experts."""

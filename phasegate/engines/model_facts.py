@@ -9,11 +9,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from phasegate.core.settings_file import Located, SettingsError, load_mapping, text, whole_number
+from phasegate.diagnose.roofline import ModelFacts, RooflineError
 from phasegate.engines.formats import KNOWN, known_format
 from phasegate.engines.model_config import read_config
 from phasegate.engines.model_gguf import read_gguf
-from phasegate.gate.roofline import ModelFacts, RooflineError
-from phasegate.strict_yaml import Located, SettingsError, load_mapping, text, whole_number
 
 KV_BYTES = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "fp8": 1.0, "q8_0": 34 / 32, "q4_0": 18 / 32}
 """Bytes of one number in the KV cache, by its format; llama.cpp's blocks of 32 have a scale of 2 bytes."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from phasegate.core.settings_file import SettingsError
+from phasegate.diagnose.roofline import ModelFacts
 from phasegate.engines.model_window import Window, window_of_gguf
-from phasegate.gate.roofline import ModelFacts
-from phasegate.strict_yaml import SettingsError
 
 
 def read_gguf(path: Path, kv_bytes: float) -> ModelFacts:

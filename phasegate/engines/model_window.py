@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from phasegate.strict_yaml import SettingsError
+from phasegate.core.settings_file import SettingsError
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 """Words of ``layer_types``."""

@@ -13,12 +13,12 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from phasegate.core.identity import ServerIdentity
+from phasegate.core.settings_file import Located, SettingsError, list_of, load_mapping, one_of, text, whole_number
+from phasegate.core.workload import ENDPOINTS
 from phasegate.engines.cache_mark import WANTED_MARKS, marks
 from phasegate.engines.evidence import Evidence, door, parse_evidence
-from phasegate.engines.identity import ServerIdentity
 from phasegate.engines.profile_checks import headers, key_headers, refuse_substance
-from phasegate.strict_yaml import Located, SettingsError, list_of, load_mapping, one_of, text, whole_number
-from phasegate.workload import ENDPOINTS
 
 SLOT = "$slot"
 """Stands in a ``reset_path`` for the number of a slot, where every slot is emptied by itself."""

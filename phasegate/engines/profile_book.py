@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from phasegate.core.settings_file import Located, SettingsError, load_mapping
 from phasegate.engines.profile import EngineProfile, profile_of, profiles, shipped
-from phasegate.strict_yaml import Located, SettingsError, load_mapping
 
 FOLDER = Path("fixtures") / "engines"
 """Where a project keeps its own profiles."""

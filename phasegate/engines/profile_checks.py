@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from phasegate.hiding import hide
-from phasegate.strict_yaml import Located, SettingsError, text
+from phasegate.core.hiding import hide
+from phasegate.core.settings_file import Located, SettingsError, text
 
 FRAMING = frozenset(
     {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from phasegate.core.session import Session
 from phasegate.gate.binding import binding_phase
 from phasegate.gate.comparable import differing_keys, say_differences
 from phasegate.gate.levels import Side
 from phasegate.gate.policy import Policy
 from phasegate.gate.question import questions
 from phasegate.gate.validity import problem_of
-from phasegate.session import Session
 
 
 def refusals(sessions: Sequence[Session], policy: Policy) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from phasegate.core.units import format_percent, format_seconds
 from phasegate.gate.binding import output_length
 from phasegate.gate.levels import Side
-from phasegate.units import format_percent, format_seconds
 
 TOLD_SHARE = 0.1
 """The first token's own step is told where it is more than a tenth of what TTFT grew by."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from phasegate.core.units import format_percent
 from phasegate.gate.levels import Side
 from phasegate.gate.policy import Policy
-from phasegate.units import format_percent
 
 PREFILL, DECODE, BOTH = "prefill", "decode", "both"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from phasegate.session import Session
+from phasegate.core.session import Session
 
 ORDER_KEY = "block_order"
 """Key of a candidate session's client facts that holds the order of its block: ``ABBA`` or ``BAAB``."""

@@ -13,9 +13,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, replace
 
+from phasegate.core.units import format_percent, format_seconds
 from phasegate.gate.slo import Objective
-from phasegate.load_run import LevelRun, Round, value_of
-from phasegate.units import format_percent, format_seconds
+from phasegate.stats.level_run import LevelRun, Round, value_of
 
 
 class Cause(str, enum.Enum):

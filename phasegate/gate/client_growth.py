@@ -11,10 +11,10 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from phasegate.client_error import FIRST_TOKEN, MATERIAL, WHOLE
+from phasegate.core.session import Session
+from phasegate.core.units import format_percent, format_seconds
 from phasegate.gate.verdict import Finding, Verdict
-from phasegate.session import Session
-from phasegate.units import format_percent, format_seconds
+from phasegate.stats.client_error import FIRST_TOKEN, MATERIAL, WHOLE
 
 OWN_ERROR = "own_error"
 """The fact of a session's client that lists calibrations (`load.own_error.Calibrations.as_json`)."""

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from phasegate.session import Session
+from phasegate.core.session import Session
 
 KEYS = ("engine", "hardware", "model", "settings")
 """Facts of a server that key its baselines; the rest is recorded and reported."""

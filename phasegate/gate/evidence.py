@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from phasegate.core.metric import Better
 from phasegate.gate.blocks import orders
 from phasegate.gate.levels import Key, Side
 from phasegate.gate.policy import Policy
 from phasegate.gate.question import Question
-from phasegate.metric import Better
 from phasegate.stats.compare import compare_stored
 from phasegate.stats.compare_types import ComparedRow, CompareSettings, StoredComparison
 from phasegate.stats.paired import PairedComparison, compare_paired

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from phasegate.metric import METRICS, Better, Metric, own_metrics
+from phasegate.core.metric import METRICS, Better, Metric, own_metrics
 
 
 @dataclass(frozen=True, slots=True)

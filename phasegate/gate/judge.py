@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from phasegate.core.session import Session
 from phasegate.gate.answers import answer
 from phasegate.gate.attribution import attribute
 from phasegate.gate.binding import Binding, binding_phase, flip
@@ -35,7 +36,6 @@ from phasegate.gate.slower_phase import slower_phase
 from phasegate.gate.validity import Problem
 from phasegate.gate.verdict import Coverage, Finding, GateResult, Verdict, refused, worst
 from phasegate.gate.window import choose_window
-from phasegate.session import Session
 
 BROKEN = (Verdict.REGRESSION, Verdict.SLO_BREACH)
 """The words of rows that broke a limit: those a lever is named for."""

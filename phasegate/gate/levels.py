@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from phasegate.session import Measurement, Session
+from phasegate.core.session import Measurement, Session
 from phasegate.stats.session_level import session_level
 
 Key = tuple[str, str]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from phasegate.core.session import MEDIANS_ONLY, Measurement
 from phasegate.gate.levels import Side
 from phasegate.gate.policy import Policy, glob_matches
 from phasegate.gate.slo import Attainment, Objective, attainment, describe
 from phasegate.gate.verdict import Finding, Verdict
-from phasegate.session import MEDIANS_ONLY, Measurement
 from phasegate.stats.percentile import needed_to_leave_maximum
 
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import yaml
 
+from phasegate.core.metric import Better
+from phasegate.core.settings_file import Located, SettingsError, list_of, load_mapping, one_of, text, whole_number
 from phasegate.gate import policy_values as convert
 from phasegate.gate.facts import PHASES, MetricFacts, facts_of, known_metrics
 from phasegate.gate.policy import Policy, Rule
 from phasegate.gate.policy_limits import refuse_above_tolerance
 from phasegate.gate.slo import Objective, parse_objective
-from phasegate.metric import Better
-from phasegate.strict_yaml import Located, SettingsError, list_of, load_mapping, one_of, text, whole_number
 
 GATES = ("binding", "always", "never")
 INCONCLUSIVE = ("fail", "pass-with-warning")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from phasegate.core.settings_file import SettingsError
+from phasegate.core.units import format_percent
 from phasegate.gate.policy import Policy, Rule
-from phasegate.strict_yaml import SettingsError
-from phasegate.units import format_percent
 
 
 def refuse_above_tolerance(policy: Policy) -> None:

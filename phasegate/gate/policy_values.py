@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from phasegate.core.settings_file import list_of, text
+from phasegate.core.units import parse_duration
 from phasegate.gate.facts import MetricFacts, facts_of
 from phasegate.gate.slo import parse_percentile
-from phasegate.strict_yaml import list_of, text
-from phasegate.units import parse_duration
 
 T = TypeVar("T")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from phasegate.core.session import Session
 from phasegate.gate.policy import Policy, glob_matches
-from phasegate.session import Session
 
 
 def same_sessions(baseline: Sequence[Session], candidate: Sequence[Session]) -> str | None:

@@ -12,9 +12,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from phasegate.core.units import format_percent, format_seconds, parse_duration
 from phasegate.gate.facts import facts_of, known_metrics
 from phasegate.stats.percentile import nearest_rank
-from phasegate.units import format_percent, format_seconds, parse_duration
 
 _PERCENTILE = re.compile(r"^p(\d{1,2}(?:\.\d+)?)$")
 

@@ -16,7 +16,7 @@ from phasegate.gate.break_cause import Broken, Cause, cause_of
 from phasegate.gate.slo import Objective
 from phasegate.gate.slo_share import Kept, judge_level
 from phasegate.gate.verdict import Verdict
-from phasegate.load_run import LevelRun
+from phasegate.stats.level_run import LevelRun
 
 RATE_STEP = 1.25
 """A break between two rates is known well enough when they are this factor apart: finer than rates repeat."""

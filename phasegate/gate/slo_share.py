@@ -11,14 +11,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from phasegate.client_error import FIRST_TOKEN, WHOLE
+from phasegate.core.timeline import Timeline
+from phasegate.core.units import format_percent, format_seconds
 from phasegate.gate.margin import breach_margin, pass_margin
 from phasegate.gate.slo import Objective, attainment
 from phasegate.gate.verdict import Verdict
-from phasegate.load_run import LevelRun, value_of
+from phasegate.stats.client_error import FIRST_TOKEN, WHOLE
 from phasegate.stats.intervals import ProportionInterval, proportion_interval
-from phasegate.timeline import Timeline
-from phasegate.units import format_percent, format_seconds
+from phasegate.stats.level_run import LevelRun, value_of
 
 ALPHA = 0.05
 """Error probability of each bound, as for the laws."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from phasegate.core.units import format_percent
 from phasegate.gate.slower_phase import BOTH
 from phasegate.gate.verdict import Finding, Verdict
-from phasegate.units import format_percent
 
 SHARE_OF_GAIN = 0.25
 """A slowdown too small to fail belongs to a trade where it is proven and at least a quarter of what was gained."""

@@ -10,13 +10,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from phasegate.core.session import Measurement
+from phasegate.core.units import format_percent, format_rate, format_seconds
 from phasegate.gate.facts import MetricFacts
 from phasegate.gate.levels import Key, Side, ratio_of
 from phasegate.gate.policy import Policy
 from phasegate.gate.question import Question
 from phasegate.gate.verdict import Verdict
-from phasegate.session import Measurement
-from phasegate.units import format_percent, format_rate, format_seconds
 
 UNIT_MIXUP = (500.0, 2000.0)
 """A ratio of about a thousand in everything that was compared is milliseconds read as seconds, not a slow server."""

@@ -13,10 +13,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from phasegate.core.session import Session
+from phasegate.core.units import format_percent
 from phasegate.gate.levels import Key, Side
 from phasegate.gate.policy import Policy
-from phasegate.session import Session
-from phasegate.units import format_percent
 
 LEAST = 3
 """Sessions needed on each side of a change of level before it is believed."""

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from phasegate.core.metric import Better
 from phasegate.gate.level_words import level_notes
 from phasegate.gate.levels import Side
 from phasegate.gate.policy import Policy
 from phasegate.gate.question import Question
 from phasegate.gate.validity import Problem, say
 from phasegate.gate.verdict import Finding, Verdict, finite
-from phasegate.metric import Better
 from phasegate.stats.compare_types import ComparedRow, Decision
 
 WORDS = {

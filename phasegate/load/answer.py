@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from phasegate.timeline import Read
+from phasegate.core.timeline import Read
 
 
 @dataclass(frozen=True, slots=True)

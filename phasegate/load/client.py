@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Ending, Recording
 from phasegate.load.answer import unframe
-from phasegate.load.door import Door, Outgoing
 from phasegate.load.exchange import Exchange
 from phasegate.load.files import allow_open_files
 from phasegate.load.link import ConnectFailedError, Dialer, Link
 from phasegate.load.reactor import Reactor
-from phasegate.load.request import Request
+from phasegate.load.request_builder import Door, Outgoing
 from phasegate.load.route import Route, route_to
-from phasegate.load.target import Target
 from phasegate.load.through_httpx2 import Httpx2Path
 from phasegate.load.tls import trust
-from phasegate.timeline import Ending, Recording
 
 DIAL_AT_ONCE = 64
 """Connections being opened at the same moment. Common listen queues hold 100 (asyncio) or 128; a SYN that

@@ -10,12 +10,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from time import monotonic
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Recording
 from phasegate.load.client import Finished
 from phasegate.load.driving import Cue, Drive, LoadResult, OnDone, refuse_inside_a_loop
 from phasegate.load.health import Watch, no_garbage_collection
-from phasegate.load.request import Request
-from phasegate.load.target import Target
-from phasegate.timeline import Recording
 
 __all__ = ["LoadResult", "OnDone", "run_closed"]
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Recording
 from phasegate.load.client import Client, Finished
-from phasegate.load.request import Request
-from phasegate.load.target import Target
-from phasegate.timeline import Recording
 
 HEARD = 5
 """Reads of a stream after which it is surely being decoded: head, first token, and some gaps to compare with."""

@@ -13,13 +13,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Ending, Recording
 from phasegate.load.client import Client, Finished
-from phasegate.load.door import Outgoing
 from phasegate.load.health import ClientHealth, WorkerHealth
 from phasegate.load.pacing import mean_rate
-from phasegate.load.request import Request
-from phasegate.load.target import Target
-from phasegate.timeline import Ending, Recording
+from phasegate.load.request_builder import Outgoing
 
 BUILT_AHEAD = 256 * 1024 * 1024
 """Bytes of request bodies built before the window. Of longer lists the rest is built between answers, at about

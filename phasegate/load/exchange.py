@@ -13,8 +13,8 @@ import os
 from collections.abc import Callable
 from time import monotonic
 
+from phasegate.core.timeline import Ending
 from phasegate.load.framing import ResponseEnd, UnreadableResponseError
-from phasegate.timeline import Ending
 
 
 class Exchange:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 
-from phasegate.units import format_percent, format_seconds
+from phasegate.core.units import format_percent, format_seconds
 
 TICK = 0.020
 """Seconds between two looks at the event loop: finer than any latency worth gating, too rare to cost anything

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Protocol, cast
 
+from phasegate.core.atomic_write import os_words
 from phasegate.load.exchange import Exchange, describe
 from phasegate.load.reactor import Reactor
 from phasegate.load.tls import tls_words
-from phasegate.whole_file import os_words
 
 
 class ConnectFailedError(Exception):

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from phasegate.core.timeline import Ending
+from phasegate.core.units import format_percent, format_rate, format_seconds
 from phasegate.load.driving import GONE_AFTER, LoadResult
 from phasegate.load.shapes import PYTEST_PREFIX, Shape
 from phasegate.stats.percentile import nearest_rank
-from phasegate.timeline import Ending
-from phasegate.units import format_percent, format_rate, format_seconds
 
 RATE_SHORTFALL = 0.05
 """Share by which the achieved rate may fall short: about what a percentile of latency moves by itself from run to

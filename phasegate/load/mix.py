@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phasegate.workload import Planned, Workload, plan_blocks
+from phasegate.core.workload import Planned, Workload, plan_blocks
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import monotonic
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Recording
 from phasegate.load.client import Finished
 from phasegate.load.driving import Cue, Drive, LoadResult, OnDone, refuse_inside_a_loop
 from phasegate.load.health import ClientHealth, Watch, no_garbage_collection
-from phasegate.load.request import Request
-from phasegate.load.target import Target
-from phasegate.timeline import Recording
 
 LEAD = 0.25
 """Seconds before its due moment at which a request's connection is opened: longer than a TCP and TLS handshake

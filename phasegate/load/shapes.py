@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from phasegate.core.settings_file import SettingsError
+from phasegate.core.units import parse_duration
 from phasegate.load.pacing import POISSON, Rate, bursty, replay
 from phasegate.load.trace import Trace, read_trace
-from phasegate.strict_yaml import SettingsError
-from phasegate.units import parse_duration
 
 PYTEST_PREFIX = "--perf-"
 """How the options of the suite begin; the words behind it are those of the field's tools."""

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
 from phasegate.load.closed import run_closed
 from phasegate.load.driving import LoadResult, OnDone
 from phasegate.load.open_loop import run_open
-from phasegate.load.request import Request
 from phasegate.load.shapes import Shape
-from phasegate.load.target import Target
 
 
 def run_shape(

@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from phasegate.load.door import Outgoing
+from phasegate.core.target import Target
+from phasegate.core.timeline import Ending, Read, Recording
+from phasegate.load.request_builder import Outgoing
 from phasegate.load.route import Route
-from phasegate.load.target import Target
 from phasegate.load.tls import tls_error, tls_words
-from phasegate.timeline import Ending, Read, Recording
 
 _CONNECT_FAILURES = (
     httpx2.ConnectError,

@@ -25,8 +25,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from phasegate.strict_yaml import SettingsError
-from phasegate.units import seconds_from_ms
+from phasegate.core.settings_file import SettingsError
+from phasegate.core.units import seconds_from_ms
 
 BLOCK_TOKENS = 512
 """Tokens of one Mooncake block (Qin et al., Mooncake, FAST '25, section 4)."""

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from phasegate.load.request import Request
+from phasegate.core.prompt import Calibration, CalibrationError
+from phasegate.core.request import Request
+from phasegate.core.timeline import Expected
 from phasegate.load.trace import BLOCK_TOKENS, Trace, TraceRequest
-from phasegate.prompt import Calibration, CalibrationError
-from phasegate.timeline import Expected
 
 CHANCE_TOKENS = 8
 """Tokens that two unrelated prompts may share at their start by chance and still count as cold."""

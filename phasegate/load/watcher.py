@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from time import monotonic
 
-from phasegate.load.request import Request
+from phasegate.core.request import Request
+from phasegate.core.timeline import Recording
+from phasegate.core.units import format_seconds
 from phasegate.stats.percentile import nearest_rank
-from phasegate.timeline import Recording
-from phasegate.units import format_seconds
 
 TELL_EVERY = 0.2
 """Seconds between two changes of the line."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 
+from phasegate.core.showing import in_csv
 from phasegate.report.document.model import Document
 from phasegate.report.document.rows import FINDING_COLUMNS, finding_rows
-from phasegate.showing import in_csv
 
 
 def render_csv(document: Document) -> str:

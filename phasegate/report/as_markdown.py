@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from phasegate.core.showing import in_markdown, in_markdown_cell, in_markdown_code
+from phasegate.core.units import format_percent
 from phasegate.report.document.model import Document, Gate, Row, tone_of
 from phasegate.report.document.server_words import clock_table, counts_table, reset_lines
 from phasegate.report.document.words import change, interval, metric_name, other_side, plural, this_side, value
-from phasegate.showing import in_markdown, in_markdown_cell, in_markdown_code
-from phasegate.units import format_percent
 
 MARKS = {"good": "✅", "bad": "❌", "open": "❔", "broken": "⚠️"}
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from phasegate.baseline.changes import Change
+from phasegate.core.units import format_percent
+from phasegate.gate.changes import Change
 from phasegate.gate.facts import facts_of
 from phasegate.gate.validity import say
-from phasegate.units import format_percent
 
 
 def change_line(change: Change) -> str:

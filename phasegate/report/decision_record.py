@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from phasegate.examination import Examined
-from phasegate.gate.choice import Choice, choose, remarks, worth
-from phasegate.gate.diagnose import Ask, CacheCalls, Diagnosis, Level, Situation, diagnose
-from phasegate.gate.diagnose.prefill_line import prefill_line
-from phasegate.gate.savings import Saving, savings
+from phasegate.core.showing import in_markdown, in_markdown_code
+from phasegate.core.units import format_percent, format_rate, format_seconds
+from phasegate.diagnose import Ask, CacheCalls, Diagnosis, Level, Situation, diagnose
+from phasegate.diagnose.choice import Choice, choose, remarks, worth
+from phasegate.diagnose.prefill_line import prefill_line
+from phasegate.diagnose.savings import Saving, savings
+from phasegate.measure.measure_for_diagnosis import Examined
 from phasegate.report.diagnosis_lines import lever_words
-from phasegate.showing import in_markdown, in_markdown_code
-from phasegate.units import format_percent, format_rate, format_seconds
 
 CHANGES = {
     "server": "changes neither what is asked nor the hardware",

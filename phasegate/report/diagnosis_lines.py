@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from phasegate.gate.diagnose import RULES, Diagnosis, Explanation
-from phasegate.gate.diagnose.remedies import REMEDIES
+from phasegate.core.units import format_percent, format_seconds
+from phasegate.diagnose import RULES, Diagnosis, Explanation
+from phasegate.diagnose.remedies import REMEDIES
 from phasegate.gate.levers import Lever, lever_line
 from phasegate.report.gate_lines import WORD_WIDTH, Line
 from phasegate.report.wrapping import wrapped
-from phasegate.units import format_percent, format_seconds
 
 SHOWN = 3
 """Findings that a summary writes out; the rest are counted."""

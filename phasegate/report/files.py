@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from phasegate.core.atomic_write import check_writable, write_whole
 from phasegate.report.document.model import Document
-from phasegate.whole_file import check_writable, write_whole
 
 
 class ReportPathError(ValueError):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
+from phasegate.core.showing import shown
+from phasegate.core.units import format_percent
 from phasegate.gate.facts import facts_of
 from phasegate.gate.slower_phase import slower_phases
 from phasegate.gate.validity import say
 from phasegate.gate.verdict import Finding, GateResult, Verdict
 from phasegate.report.screen import Screen
-from phasegate.showing import shown
-from phasegate.units import format_percent
 
 _STYLES = {
     Verdict.PASS: "green",

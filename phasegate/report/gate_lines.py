@@ -9,9 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from phasegate.core.units import format_percent
 from phasegate.gate.verdict import Finding, GateResult, Verdict
 from phasegate.report.wrapping import wrapped
-from phasegate.units import format_percent
 
 WORD_WIDTH = max(len(verdict.value) for verdict in Verdict) + 2
 

@@ -9,20 +9,20 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from phasegate.client_error import ClientError, OwnError, Watched
+from phasegate.core.units import format_percent, format_seconds, format_span
 from phasegate.gate.facts import facts_of
 from phasegate.gate.slo import Objective, wilson
 from phasegate.gate.slo_search import Limit
 from phasegate.gate.slo_share import Kept, attained
-from phasegate.load_run import Collision, LevelRun, rounded
 from phasegate.report.table_text import render_table
 from phasegate.report.wrapping import wrapped
+from phasegate.stats.client_error import ClientError, OwnError, Watched
+from phasegate.stats.level_run import Collision, LevelRun, rounded
 from phasegate.stats.percentile import PercentileInterval, needed_to_leave_maximum
-from phasegate.units import format_percent, format_seconds, format_span
 from phasegate.wire.count_words import disproof_words
 
 if TYPE_CHECKING:
-    from phasegate.load_lab import LoadLab
+    from phasegate.measure.load_runner import LoadLab
 
 CHUNKED_BELOW = 0.5
 """A stall below this share of the long prompt's own prefill shows that prefill was done in pieces."""

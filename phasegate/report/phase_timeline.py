@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from phasegate.metric import Undefined, request_latency, streamed_tokens, time_per_output_token, time_to_first_token
-from phasegate.timeline import Timeline
-from phasegate.units import format_seconds
+from phasegate.core.metric import (
+    Undefined,
+    request_latency,
+    streamed_tokens,
+    time_per_output_token,
+    time_to_first_token,
+)
+from phasegate.core.timeline import Timeline
+from phasegate.core.units import format_seconds
 from phasegate.wire.answer_words import OTHER_LENGTH, lengths_words
 
 BAR = "█"

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 import pytest
 
-from phasegate.showing import shown
-from phasegate.traffic import Traffic
-from phasegate.units import format_seconds
+from phasegate.core.showing import shown
+from phasegate.core.units import format_seconds
+from phasegate.load.traffic import Traffic
 
 EVERY = 60.0
 """Seconds after which a log gets its next line: CI services end a job that says nothing for some minutes."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from phasegate.report.lab_tables import Row, attribution, cache_lines
-from phasegate.run import WorkloadRun
+from phasegate.report.phase_tables import Row, attribution, cache_lines
+from phasegate.stats.workload_run import WorkloadRun
 from phasegate.wire.answer_words import other_prompt_words, unknown_field_words
 from phasegate.wire.count_words import disproof_words, doubts
 

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from phasegate.showing import shown
+from phasegate.core.showing import shown
 
 
 class Screen(Console):

@@ -11,10 +11,11 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from phasegate.metric import metric_named
+from phasegate.core.metric import metric_named
+from phasegate.core.timeline import Timeline
+from phasegate.core.units import format_percent, format_seconds
+from phasegate.measure.server_metrics import ServerView, impossible
 from phasegate.report.table_text import render_table
-from phasegate.run import WorkloadRun, usable_value
-from phasegate.server_view import ServerView, impossible
 from phasegate.stats.counters import ServerCounts
 from phasegate.stats.first_token import (
     FirstToken,
@@ -22,11 +23,10 @@ from phasegate.stats.first_token import (
     server_decode,
     split_by_counts,
 )
-from phasegate.timeline import Timeline
-from phasegate.units import format_percent, format_seconds
+from phasegate.stats.workload_run import WorkloadRun, usable_value
 
 if TYPE_CHECKING:
-    from phasegate.load_lab import LoadLab
+    from phasegate.measure.load_runner import LoadLab
 
 CLOSE = 0.001
 """An unexplained rest of a TTFT above a millisecond is said in words as well."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from phasegate.gate.diagnose import Confidence, Diagnosis, Explanation
-from phasegate.gate.diagnose.codec import possible_figure
+from phasegate.diagnose import Confidence, Diagnosis, Explanation
+from phasegate.diagnose.codec import possible_figure
 from phasegate.gate.levers import Lever
 from phasegate.report.document.model import BAD, Document
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.table import Table
 
+from phasegate.cli.profile_lines import profile_words
 from phasegate.report.gate_lines import WORD_WIDTH, gate_lines
-from phasegate.report.lab_tables import COLUMNS, Row, rows_of, show_interval
 from phasegate.report.load_tables import load_lines, objective_lines
-from phasegate.report.profile_lines import profile_words
+from phasegate.report.phase_tables import COLUMNS, Row, rows_of, show_interval
 from phasegate.report.run_words import reading_order, remarks, said, title
 from phasegate.report.server_lines import level_lines, server_lines
 from phasegate.report.table_text import render_table
 from phasegate.report.wrapping import wrapped
-from phasegate.run import WorkloadRun
+from phasegate.stats.workload_run import WorkloadRun
 
 if TYPE_CHECKING:
-    from phasegate.lab import Lab
+    from phasegate.measure.session_runner import Lab
     from phasegate.stats.outcome import LawResult
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasegate.stats.autocorrelation import LEAST_CORRELATION, shared_correlation
+from phasegate.stats.common_shift import moved_together
 from phasegate.stats.compare_levels import Seen, splits_of
 from phasegate.stats.compare_noise import (
     ASSUMED_DEVIATION,
@@ -38,7 +39,6 @@ from phasegate.stats.kinds import MOST_STEPS_OF_ONE_LEVEL, Levels, levelled, lev
 from phasegate.stats.moderated import LEAST_COMPARISONS, NOTHING_KNOWN, Prior, fit_prior, moderate
 from phasegate.stats.resolution import deviation_of_rounding, grid_step, rounding_error, rounding_of_difference
 from phasegate.stats.sentinel import NO_RELATION, Adjusted, adjust, relations
-from phasegate.stats.together import moved_together
 from phasegate.stats.winsor import SCALE_FLOOR, winsorised
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from phasegate.units import format_percent
+from phasegate.core.units import format_percent
 
 
 def change(

@@ -13,8 +13,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from phasegate.metric import streamed_tokens
-from phasegate.timeline import Timeline
+from phasegate.core.metric import streamed_tokens
+from phasegate.core.timeline import Timeline
 
 LUMPS = "multi_token_chunks"
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from phasegate.metric import Undefined, request_latency, time_to_first_token
+from phasegate.core.metric import Undefined, request_latency, time_to_first_token
+from phasegate.core.timeline import Timeline
+from phasegate.core.units import format_seconds
 from phasegate.stats.counters import ServerCounts
-from phasegate.timeline import Timeline
-from phasegate.units import format_seconds
 
 CLOCK_ERROR, CLOCK_DRIFT = 0.001, 0.01
 """Seconds, and share of a time, that two hosts' clocks may differ by: timings come in milliseconds, and a clock that is

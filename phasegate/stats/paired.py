@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasegate.stats.autocorrelation import shared_correlation
+from phasegate.stats.common_shift import moved_together
 from phasegate.stats.compare_evidence import weigh
 from phasegate.stats.compare_noise import ASSUMED_DEVIATION, ASSUMED_DF, DEVIATION_FLOOR, Noise, own_variance
 from phasegate.stats.compare_row import Weighed, in_groups, judged_rows
@@ -30,7 +31,6 @@ from phasegate.stats.moderated import NOTHING_KNOWN, Prior, fit_prior, moderate
 from phasegate.stats.paired_checks import flip_p, signed_rank_p
 from phasegate.stats.power import upper_tail
 from phasegate.stats.resolution import deviation_of_rounding, grid_step, rounding_error, rounding_of_difference
-from phasegate.stats.together import moved_together
 from phasegate.stats.winsor import winsorised
 
 Logs = NDArray[np.float64]

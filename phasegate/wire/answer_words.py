@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from phasegate.timeline import Timeline
+from phasegate.core.timeline import Timeline
 
 OTHER_LENGTH = "prompt_length_mismatch"
 

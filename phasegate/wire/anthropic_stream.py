@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from phasegate.timeline import Channel, Recording, Timeline
+from phasegate.core.timeline import Channel, Recording, Timeline
 from phasegate.wire.chunks import read_stream
 from phasegate.wire.foreign import MESSAGES
 from phasegate.wire.messages import of_payload

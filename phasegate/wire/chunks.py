@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from phasegate.timeline import Ending, Recording
+from phasegate.core.timeline import Ending, Recording
 from phasegate.wire.deltas import output_of, strange_fields
 from phasegate.wire.foreign import CHAT, COMPLETIONS
 from phasegate.wire.messages import clean, of_payload

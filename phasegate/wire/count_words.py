@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from phasegate.timeline import Timeline
+from phasegate.core.timeline import Timeline
 from phasegate.wire.disproof import ENDED_AT_LIMIT
 
 DISPROVED = "usage_inconsistent"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from phasegate.hiding import hide_key
-from phasegate.timeline import Read, Recording, Timeline
+from phasegate.core.hiding import hide_key
+from phasegate.core.timeline import Read, Recording, Timeline
 from phasegate.wire import anthropic_stream, ollama_stream, openai_stream
 
 _DECODERS: Mapping[str, Callable[[Recording], Timeline]] = {

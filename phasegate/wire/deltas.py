@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from phasegate.timeline import Channel
+from phasegate.core.timeline import Channel
 from phasegate.wire.texts import call_in, content_in, text_in
 from phasegate.wire.unnamed import Found, texts_in
 

@@ -7,7 +7,7 @@ What only looks odd is left to `flags`. No real engine whose stream is on record
 
 from __future__ import annotations
 
-from phasegate.timeline import Channel, Expected
+from phasegate.core.timeline import Channel, Expected
 from phasegate.wire.repeats import texts_grow
 from phasegate.wire.streamed import StreamedAnswer
 

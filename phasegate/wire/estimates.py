@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from phasegate.timeline import Timeline
+from phasegate.core.timeline import Timeline
 
 
 def per_token_latencies(timeline: Timeline) -> list[float] | None:

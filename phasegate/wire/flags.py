@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phasegate.timeline import Expected
+from phasegate.core.timeline import Expected
 from phasegate.wire.disproof import (
     LARGEST_STEP,
     disproved,

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from phasegate.hiding import hide
-from phasegate.showing import shown
+from phasegate.core.hiding import hide
+from phasegate.core.showing import shown
 from phasegate.wire.sse import EventParser
 
 LONGEST = 500

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from phasegate.timeline import Ending, Recording, Timeline
+from phasegate.core.timeline import Ending, Recording, Timeline
 from phasegate.wire.deltas import Output, output_of
 from phasegate.wire.foreign import OLLAMA, dialect_of
 from phasegate.wire.messages import of_payload, parse

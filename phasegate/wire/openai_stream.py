@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from phasegate.timeline import Recording, Timeline, TokenEvent
+from phasegate.core.timeline import Recording, Timeline, TokenEvent
 from phasegate.wire.chunks import read_stream
 from phasegate.wire.flags import FLAGS, flags_of
 from phasegate.wire.messages import clean

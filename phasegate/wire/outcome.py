@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from phasegate.timeline import Ending, Recording
+from phasegate.core.timeline import Ending, Recording
 from phasegate.wire.foreign import dialect_of
 from phasegate.wire.messages import WORDLESS, clean, of_body, of_payload, parse
 from phasegate.wire.streamed import StreamedAnswer

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from phasegate.timeline import Channel
+from phasegate.core.timeline import Channel
 from phasegate.wire.streamed import StreamedAnswer
 
 

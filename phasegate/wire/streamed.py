@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from phasegate.timeline import Channel, TokenEvent
+from phasegate.core.timeline import Channel, TokenEvent
 from phasegate.wire.foreign import dialect_of
 from phasegate.wire.messages import WORDLESS, clean
 from phasegate.wire.numbers import writable

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from phasegate.timeline import Channel
+from phasegate.core.timeline import Channel
 
 TEXT_KEYS = ("text", "thinking", "reasoning", "summary", "content", "value", "parts", "refusal", "transcript")
 """Where a part keeps its text, by preference."""

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from phasegate.baseline import BaselineStore, fingerprint_of
 from phasegate.cli import main
-from phasegate.session import Session
+from phasegate.core.session import Session
+from phasegate.store import BaselineStore, fingerprint_of
 from tests.gate.test_judge import BASELINE, build
 from tests.sessions import SERVER
 

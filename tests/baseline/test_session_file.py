@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phasegate.baseline import InvalidBaselineError, parse_session, read_session, session_text
-from phasegate.baseline.summary import summary_fields
+from phasegate.store import InvalidBaselineError, parse_session, read_session, session_text
+from phasegate.store.baseline_summary import summary_fields
 from tests.sessions import measurement, session
 
 SAMPLES = [0.0201234567, 0.0204, 0.0198, 0.0201, 0.0203]

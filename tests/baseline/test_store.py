@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from phasegate.baseline import BaselineExistsError, BaselineStore, InvalidBaselineError, fingerprint_of
-from phasegate.baseline.store import leftovers, session_paths
-from phasegate.session import Session
+from phasegate.core.session import Session
+from phasegate.store import BaselineExistsError, BaselineStore, InvalidBaselineError, fingerprint_of
+from phasegate.store.baseline_folder import leftovers, session_paths
 from tests.sessions import SERVER, measurement, session
 
 STEPS = ("mkdir", "open", "write", "fsync", "rename", "rmdir", "close")

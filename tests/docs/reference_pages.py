@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from phasegate.metric import METRICS
-from phasegate.pytest_options import OPTIONS
-from phasegate.whole_file import write_whole
+from phasegate.core.atomic_write import write_whole
+from phasegate.core.metric import METRICS
+from phasegate.pytest_plugin.options import OPTIONS
 from tests.docs.blocks import ROOT
 from tests.docs.engines_page import engines_page
 from tests.docs.server_pages import hardware_page, server_metrics_page
@@ -51,8 +51,8 @@ def metrics_page() -> str:
     lines = [
         "# Metrics",
         "",
-        "Definitions differ between tools; these are ours, from the table in `phasegate/metric.py`. A metric that a",
-        "request does not have is *undefined*, with a reason; it is never zero and never enters a sample.",
+        "Definitions differ between tools; these are ours, from the table in `phasegate/core/metric.py`. A metric that",
+        "a request does not have is *undefined*, with a reason; it is never zero and never enters a sample.",
         "",
         "| short | name | unit | better | phase | definition |",
         "|---|---|---|---|---|---|",

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from phasegate.whole_file import write_whole
+from phasegate.core.atomic_write import write_whole
 from tests.docs.blocks import ROOT
 
 MARK = re.compile(r"^<!-- run: (?P<command>.*?)(?: \| from (?P<first>.*?))?(?: \| to (?P<last>.*?))? -->$")

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from phasegate.cli import COMMANDS
-from phasegate.pytest_options import OPTIONS
+from phasegate.pytest_plugin.options import OPTIONS
 from tests.docs.blocks import ROOT, Block, blocks, commands
 
 SHELLS = ("sh", "bash", "shell", "console")

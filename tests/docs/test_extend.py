@@ -96,15 +96,15 @@ def test_an_engine_of_ones_own_is_started_measured_and_stopped(repository: Path,
     ("text", "said"),
     [
         ("def pytest_perf_engine(name, config):\n    return object()\n", "is no engine: it lacks"),
-        ("def pytest_perf_metrics(config):\n    return ['ttft']\n", "which is no phasegate.metric.Metric"),
-        ("def pytest_perf_workloads(config):\n    return [1]\n", "which is no phasegate.workload.Workload"),
+        ("def pytest_perf_metrics(config):\n    return ['ttft']\n", "which is no phasegate.core.metric.Metric"),
+        ("def pytest_perf_workloads(config):\n    return [1]\n", "which is no phasegate.core.workload.Workload"),
         (
-            "from phasegate.workload import load_workload\nfrom pathlib import Path\n\n"
+            "from phasegate.core.workload import load_workload\nfrom pathlib import Path\n\n"
             "def pytest_perf_workloads(config):\n    return [load_workload(Path('fixtures/workloads/chat.yaml'))]\n",
             "a workload named 'chat' exists already",
         ),
         (
-            "import dataclasses\nfrom phasegate.metric import metric_named\n\n"
+            "import dataclasses\nfrom phasegate.core.metric import metric_named\n\n"
             "def pytest_perf_metrics(config):\n"
             "    return [dataclasses.replace(metric_named('ttft'), definition='mine')]\n",
             "exists already; choose another name",

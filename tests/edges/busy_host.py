@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from phasegate.core.identity import ServerIdentity
 from phasegate.engines.host_probe import HostWatch, Mark
-from phasegate.engines.identity import ServerIdentity
 
 CORES = 1.6
 
@@ -28,4 +28,4 @@ def planted(server: ServerIdentity) -> HostWatch:
 @pytest.fixture(autouse=True, scope="session")
 def _busy_host() -> None:
     # For the whole process: this plugin is for runs of their own.
-    pytest.MonkeyPatch().setattr("phasegate.opening.watch_host", planted)
+    pytest.MonkeyPatch().setattr("phasegate.measure.connect.watch_host", planted)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from phasegate.baseline.session_file import session_text
 from phasegate.cli import main
+from phasegate.core.workload import load_workload
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
-from phasegate.workload import load_workload
+from phasegate.store.session_file import session_text
 from tests.sessions import measurement, session
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "workloads" / "examples"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from phasegate.gate.diagnose import diagnose
-from phasegate.pytest_diagnosis import situation_of_run
-from phasegate.pytest_state import PerfState
+from phasegate.diagnose import diagnose
+from phasegate.pytest_plugin.diagnosis import situation_of_run
+from phasegate.pytest_plugin.state import PerfState
 from tests.gate.test_server_times import run
 from tests.sessions import session
 
@@ -75,9 +75,9 @@ def test_the_host_is_asked_while_the_engine_still_runs(monkeypatch: pytest.Monke
         engine[0] = False
 
     live = SimpleNamespace(say=print, clear=lambda: None, close=lambda: None)
-    monkeypatch.setattr("phasegate.opening.open_lab", opened)
+    monkeypatch.setattr("phasegate.measure.connect.open_lab", opened)
     monkeypatch.setattr("phasegate.report.progress.progress_of", lambda *_: live)
-    monkeypatch.setattr("phasegate.pytest_budget.make_plan", lambda *_: None)
+    monkeypatch.setattr("phasegate.pytest_plugin.budget.make_plan", lambda *_: None)
     opening = SimpleNamespace(traffic=None)
     whole = PerfState(config=SimpleNamespace(), opening=opening, workloads={})  # type: ignore[arg-type]
     with whole.open_lab():

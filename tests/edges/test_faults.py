@@ -14,14 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from phasegate import cli, cli_compare
+from phasegate import cli
+from phasegate.cli import compare as cli_compare
+from phasegate.core.atomic_write import UnwritableError, check_writable
+from phasegate.core.faults import guarded
+from phasegate.core.output import Outlet
 from phasegate.engines.base import EngineError
 from phasegate.engines.generated.store import cache_folder
 from phasegate.engines.temporary import new_log
-from phasegate.faults import guarded
 from phasegate.load.files import allow_open_files
-from phasegate.outlet import Outlet
-from phasegate.whole_file import UnwritableError, check_writable
 
 
 def raising(error: BaseException) -> Callable[[], int]:
@@ -87,7 +88,7 @@ def test_every_command_has_the_net(
 ) -> None:
     """The pipeline ends with pytest's statuses, in which 5 means that no test was found."""
     monkeypatch.setattr(cli_compare, "run", lambda _: 1 // 0)
-    monkeypatch.setattr("phasegate.cli_ci.run", lambda _: 1 // 0)
+    monkeypatch.setattr("phasegate.cli.ci.command.run", lambda _: 1 // 0)
     assert cli.main(command) == status
     assert capsys.readouterr().err.startswith(f"phasegate {command[0]}: unexpected: ZeroDivisionError")
 

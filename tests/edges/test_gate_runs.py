@@ -116,7 +116,7 @@ def test_saved_sessions_can_be_compared_without_pytest(desk: Desk, tmp_path: Pat
     desk.run("decode_factor=2.5", "--perf-save-sessions", str(saved))
     baseline = desk.sessions()[0].parent
     done = subprocess.run(
-        [sys.executable, "-m", "phasegate.cli", "compare", str(baseline), str(saved), "--json",
+        [sys.executable, "-m", "phasegate", "compare", str(baseline), str(saved), "--json",
          "--policy", str(desk.folder / "policy.yaml")],
         cwd=ROOT, capture_output=True, text=True, timeout=60,
     )  # fmt: skip

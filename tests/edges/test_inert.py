@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from phasegate.pytest_options import OPTIONS
+from phasegate.pytest_plugin.options import OPTIONS
 from tests.edges.quick_pytest import QuickPytest
 
 HEAVY = ("numpy", "scipy", "openai", "rich")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from phasegate.core.load_plan import LevelPlan
 from phasegate.gate.slo import parse_objective
 from phasegate.gate.slo_share import judge_level
 from phasegate.gate.verdict import Verdict
 from phasegate.load.exchange import Exchange
-from phasegate.load_plan import LevelPlan
 from tests.edges.quick_pytest import QuickPytest
 from tests.load_runs import load_lab_on, small
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from phasegate.judged import NotJudged
-from phasegate.opening import Opening
-from phasegate.pytest_pieces import collide_in_pieces, why_not
-from phasegate.workload import Workload
+from phasegate.core.workload import Workload
+from phasegate.measure.connect import Opening
+from phasegate.pytest_plugin.chunked_prefill import collide_in_pieces, why_not
+from phasegate.pytest_plugin.outcomes import NotJudged
 
 STREAMS = Workload("streams", "", (32,), (8,), 2, 0, "unique", 0, "chat")
 

@@ -17,13 +17,13 @@ from benchmarks._planted_bench import Measured, Run, sessions_with
 from benchmarks._planted_effect import Outcome, effect_of, outcome_of, truths
 from benchmarks._planted_matrix import Matrix, MatrixError, Plant, load_matrix, run_order
 from benchmarks._planted_words import Facts, alarms, page, rows_of, say_effect
+from phasegate.core.session import Session
+from phasegate.core.workload import load_workload
 from phasegate.engines.embedded_config import parse_config
 from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy
 from phasegate.gate.policy_file import parse_policy
 from phasegate.gate.verdict import GateResult, Verdict
-from phasegate.session import Session
-from phasegate.workload import load_workload
 from tests.sessions import sessions
 
 PLANT = Plant("slow thing", "n_ubatch=32", "prefill", "why not")

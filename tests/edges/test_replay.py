@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phasegate.replay import ReplayTimer
+from phasegate.pytest_plugin.replay_timer import ReplayTimer
 
 seconds = st.floats(1e-9, 1e6, allow_nan=False)
 

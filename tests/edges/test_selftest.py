@@ -14,23 +14,23 @@ import numpy as np
 import pytest
 
 from phasegate import cli
-from phasegate.baseline.store import BaselineStore
+from phasegate.core.session import Session
 from phasegate.engines.base import EngineError
 from phasegate.gate.facts import PHASES
 from phasegate.gate.policy import Policy
-from phasegate.opening import Opening, open_lab
-from phasegate.selftest import known_truth, measured, rescaled
-from phasegate.selftest import proof as whole
-from phasegate.selftest.check import Check, Count, clean_builds_needed
-from phasegate.selftest.known_truth import misjudged, simulated_baseline, simulated_checks
-from phasegate.selftest.measured import MeasuredPass
-from phasegate.selftest.noise import draw_sessions, noise_of
-from phasegate.selftest.plants import NOISE, PLANTS, UNCHANGED, Plant, workloads
-from phasegate.selftest.rescaled import rescale
-from phasegate.selftest.sequence import judge_in_sequence
-from phasegate.selftest.simulated import simulated_sessions
-from phasegate.selftest.unchanged import judge_unchanged
-from phasegate.session import Session
+from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.selftest import known_truth, measured, rescaled
+from phasegate.measure.selftest import proof as whole
+from phasegate.measure.selftest.check import Check, Count, clean_builds_needed
+from phasegate.measure.selftest.known_truth import misjudged, simulated_baseline, simulated_checks
+from phasegate.measure.selftest.measured import MeasuredPass
+from phasegate.measure.selftest.noise import draw_sessions, noise_of
+from phasegate.measure.selftest.plants import NOISE, PLANTS, UNCHANGED, Plant, workloads
+from phasegate.measure.selftest.rescaled import rescale
+from phasegate.measure.selftest.sequence import judge_in_sequence
+from phasegate.measure.selftest.simulated import simulated_sessions
+from phasegate.measure.selftest.unchanged import judge_unchanged
+from phasegate.store.baseline_folder import BaselineStore
 
 SEED = 3
 
@@ -233,7 +233,7 @@ def test_the_simulator_keeps_the_cores_of_its_client() -> None:
 
 
 def test_the_options_have_the_documented_defaults() -> None:
-    from phasegate import cli_selftest
+    from phasegate.cli import selftest as cli_selftest
 
     parser = argparse.ArgumentParser()
     cli_selftest.add_parser(parser.add_subparsers())

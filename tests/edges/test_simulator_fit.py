@@ -14,7 +14,7 @@ from benchmarks._page import write_page
 from benchmarks.simulator_fit import _words, base_for, fit_to
 from phasegate.engines.embedded_config import EmbeddedConfig
 from phasegate.engines.simulator.config import SimulatorConfig
-from phasegate.lab import MeasurementError
+from phasegate.measure.session_runner import MeasurementError
 from tests.timelines import timeline
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from phasegate.spending import Spending, load_spending, spending_of
-from phasegate.workload import parse_workload, plan_blocks, plan_warmups
+from phasegate.core.token_budget import Spending, load_spending, spending_of
+from phasegate.core.workload import parse_workload, plan_blocks, plan_warmups
 from tests.edges.quick_pytest import QuickPytest
 
 WORKLOAD = parse_workload("input_tokens: [64, 256]\noutput_tokens: 8\nrequests: 3\nwarmups: 1\nprefix: repeated\n", "w")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from phasegate.core.identity import client_identity, this_host
 from phasegate.engines.detect import detect
-from phasegate.engines.identity import client_identity, this_host
 from phasegate.engines.profile import profile_for
 from tests.engines.doors import Door, house, models
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from phasegate.core.identity import ServerIdentity
 from phasegate.engines.attached import AttachedEngine
 from phasegate.engines.base import EngineError
-from phasegate.engines.identity import ServerIdentity
 from tests.engines.doors import Door, house, models
 
 KEY = "verysecret123"

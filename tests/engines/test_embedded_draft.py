@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from phasegate.core.timeline import Timeline
+from phasegate.diagnose.steps import steps_of
 from phasegate.engines.embedded import EmbeddedEngine
 from phasegate.engines.embedded_config import EmbeddedConfig
 from phasegate.engines.generated.vocabulary import next_word
-from phasegate.gate.diagnose.steps import steps_of
-from phasegate.lab import Lab
-from phasegate.opening import Opening, open_lab
-from phasegate.timeline import Timeline
+from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.session_runner import Lab
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from phasegate.lab import Lab
 from phasegate.load.closed import run_closed
-from phasegate.opening import Opening, open_lab
-from phasegate.server_view import splits_of
+from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.server_metrics import splits_of
+from phasegate.measure.session_runner import Lab
 from phasegate.stats.first_token import FirstToken, Overheads
 from phasegate.wire.openai_stream import decode
 

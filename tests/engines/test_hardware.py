@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from phasegate.core.settings_file import SettingsError
 from phasegate.engines.hardware import device_in, device_named, devices, devices_of, measure_device, read_device
-from phasegate.strict_yaml import SettingsError
 
 
 def test_every_device_has_a_source_and_figures_of_a_possible_size() -> None:

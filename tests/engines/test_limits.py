@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from phasegate.engines.identity import ServerIdentity, client_identity
+from phasegate.core.identity import ServerIdentity, client_identity
+from phasegate.core.settings_file import SettingsError
+from phasegate.core.target import Target
+from phasegate.core.workload import parse_workload, plan_blocks
 from phasegate.engines.profile import profile_named
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
-from phasegate.lab import Lab
-from phasegate.limits import hardware_of, lab_roofline, level_measured, measured_of, missing_facts
-from phasegate.load.target import Target
-from phasegate.pytest_roofline import check_facts, limits_of, write_roofline
-from phasegate.run import Measured, WorkloadRun
-from phasegate.strict_yaml import SettingsError
-from phasegate.workload import parse_workload, plan_blocks
+from phasegate.measure.hardware_limits import hardware_of, lab_roofline, level_measured, measured_of, missing_facts
+from phasegate.measure.session_runner import Lab
+from phasegate.pytest_plugin.hardware_limit import check_facts, limits_of, write_roofline
+from phasegate.stats.workload_run import Measured, WorkloadRun
 from tests.load_runs import level_run
 from tests.timelines import timeline
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from phasegate.core.metric import Undefined, time_per_output_token, time_to_first_token
+from phasegate.core.request import Request
+from phasegate.core.timeline import Expected, Timeline
 from phasegate.engines.address import target_at
 from phasegate.engines.embedded import EmbeddedEngine
 from phasegate.engines.profile import profile_named
 from phasegate.load.closed import run_closed
-from phasegate.load.request import Request
-from phasegate.metric import Undefined, time_per_output_token, time_to_first_token
-from phasegate.timeline import Expected, Timeline
 from phasegate.wire.decoding import decode
 
 pytestmark = pytest.mark.engine

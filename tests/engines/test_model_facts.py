@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from phasegate.core.settings_file import SettingsError
 from phasegate.engines.generated.gguf_file import write_gguf
 from phasegate.engines.generated.spec import ModelSpec
 from phasegate.engines.model_facts import read_model
-from phasegate.strict_yaml import SettingsError
 
 LLAMA_3_8B = {
     "model_type": "llama",

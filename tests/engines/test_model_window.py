@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from phasegate.core.settings_file import SettingsError
 from phasegate.engines.model_facts import read_model
 from phasegate.engines.model_window import Window, window_of_config, window_of_gguf
-from phasegate.strict_yaml import SettingsError
 
 MIXED = ["sliding_attention", "full_attention", "sliding_attention", "sliding_attention"]
 

@@ -9,7 +9,7 @@ import pytest
 from phasegate.engines.metrics.names import ENGINES
 from phasegate.engines.metrics.page import MetricsDoor, Page
 from phasegate.engines.metrics.readings import read_page
-from phasegate.server_view import ServerView
+from phasegate.measure.server_metrics import ServerView
 from phasegate.stats.counters import Kind, Reading
 from tests.engines.doors import Door, house
 

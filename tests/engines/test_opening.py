@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from phasegate.cli.profile_lines import profile_words
 from phasegate.engines.base import EngineError
 from phasegate.engines.simulator.engine import SimulatorEngine
-from phasegate.lab import Lab
-from phasegate.opening import STARTED_ONLY, Opening, check_engine, open_lab, refuse_unused
-from phasegate.report.profile_lines import profile_words
+from phasegate.measure.connect import STARTED_ONLY, Opening, check_engine, open_lab, refuse_unused
+from phasegate.measure.session_runner import Lab
 from tests.engines.doors import Door, house, models
 
 KEY = "sk-very-secret"

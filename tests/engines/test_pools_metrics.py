@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from phasegate.core.metric import inter_chunk_latencies
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
-from phasegate.metric import inter_chunk_latencies
-from phasegate.opening import Opening, open_lab
+from phasegate.measure.connect import Opening, open_lab
 from phasegate.report.server_lines import server_lines, server_rows
-from phasegate.run import WorkloadRun
+from phasegate.stats.workload_run import WorkloadRun
 from tests.engines.doors import listening
 from tests.engines.test_server_view import lab_on, small
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from phasegate.engines.identity import ServerIdentity
+from phasegate.core.identity import ServerIdentity
+from phasegate.core.settings_file import SettingsError
 from phasegate.engines.profile import parse_profile, profile_for, profile_named, profiles
-from phasegate.strict_yaml import SettingsError
 
 MARKS = "it must be a mapping for chat or messages, such as {messages: {cache_control: {type: ephemeral}}}"
 

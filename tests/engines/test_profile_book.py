@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from phasegate.core.settings_file import SettingsError
 from phasegate.engines.address import address_of, target_at
 from phasegate.engines.base import EngineError
 from phasegate.engines.detect import detect
 from phasegate.engines.evidence import Evidence, at_key
 from phasegate.engines.profile import EngineProfile, parse_profile, profile_for, profile_named, profiles
 from phasegate.engines.profile_book import FOLDER, read_profiles
-from phasegate.strict_yaml import SettingsError
 from tests.docs.engines_page import KEYS
 from tests.engines.doors import Door, house, models
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from phasegate.core.settings_file import SettingsError
 from phasegate.engines.profile import parse_profile
-from phasegate.strict_yaml import SettingsError
 
 SECRET = "sk-verysecret123"
 

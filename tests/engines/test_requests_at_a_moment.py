@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from phasegate.load_plan import LevelPlan
+from phasegate.core.load_plan import LevelPlan
+from phasegate.core.workload import parse_workload
 from phasegate.report.server_lines import level_lines
-from phasegate.workload import parse_workload
 from tests.load_runs import load_lab_on
 
 pytest.importorskip("prometheus_client")

@@ -8,17 +8,17 @@ from dataclasses import replace
 
 import pytest
 
-from phasegate.engines.identity import client_identity
+from phasegate.core.identity import client_identity
+from phasegate.core.target import Target
+from phasegate.core.workload import Workload, parse_workload
 from phasegate.engines.metrics.page import MetricsDoor, Page
 from phasegate.engines.profile import profile_for
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
-from phasegate.lab import Lab
-from phasegate.load.target import Target
+from phasegate.measure.measure_session import session_of
+from phasegate.measure.server_metrics import impossible, observed
+from phasegate.measure.session_runner import Lab
 from phasegate.report.server_lines import server_lines, server_rows
-from phasegate.server_view import impossible, observed
-from phasegate.sitting import session_of
-from phasegate.workload import Workload, parse_workload
 
 pytest.importorskip("prometheus_client")
 

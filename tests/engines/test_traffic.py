@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from phasegate.load.request import Request
-from phasegate.spending import LimitReachedError, Spending, counting_spending
-from phasegate.timeline import Expected
-from phasegate.traffic import RESERVE, Traffic, asked_by
-from phasegate.words import COMMON_WORDS
+from phasegate.core.prompt_vocabulary import COMMON_WORDS
+from phasegate.core.request import Request
+from phasegate.core.timeline import Expected
+from phasegate.core.token_budget import LimitReachedError, Spending, counting_spending
+from phasegate.load.traffic import RESERVE, Traffic, asked_by
 from tests.timelines import timeline
 
 

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from phasegate.examination import measure_repeats
-from phasegate.gate.diagnose import Repeats, Situation
-from phasegate.gate.diagnose.from_runs import situation_of
-from phasegate.gate.diagnose.thresholds import START_LIMIT, STREAM_LIMIT
+from phasegate.core.load_plan import LevelPlan
+from phasegate.core.workload import Workload, parse_workload
+from phasegate.diagnose import Repeats, Situation
+from phasegate.diagnose.from_runs import situation_of
+from phasegate.diagnose.thresholds import START_LIMIT, STREAM_LIMIT
 from phasegate.gate.slo import Objective
-from phasegate.load_lab import LoadLab
-from phasegate.load_plan import LevelPlan
-from phasegate.workload import Workload, parse_workload
+from phasegate.measure.load_runner import LoadLab
+from phasegate.measure.measure_for_diagnosis import measure_repeats
 from tests.load_runs import SPEED, load_lab_on, small
 
 WANTED = (Objective("ttft", 50.0, START_LIMIT / SPEED), Objective("tpot", 50.0, STREAM_LIMIT / SPEED))

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from phasegate.core.session import Session
 from phasegate.gate.acceptance import refusals
 from phasegate.gate.judge import judge
 from phasegate.gate.pinned import with_pinned
 from phasegate.gate.policy import Policy
 from phasegate.gate.verdict import Verdict
 from phasegate.gate.window import choose_window
-from phasegate.session import Session
 from tests.gate.test_judge import BASELINE, SAME, build
 from tests.sessions import SERVER, sessions
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
-from phasegate.baseline import session_text
 from phasegate.cli import main
+from phasegate.core.session import Session
 from phasegate.gate.exit_status import CLI_STATUS, PYTEST_STATUS
 from phasegate.gate.verdict import Verdict
-from phasegate.session import Session
+from phasegate.store import session_text
 from tests.sessions import measurement, session
 
 CASES = Path(__file__).resolve().parents[2] / "fixtures" / "cases"

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phasegate.baseline import session_text
 from phasegate.cli import main
-from phasegate.session import Session
+from phasegate.core.session import Session
+from phasegate.store import session_text
 from tests.gate.test_judge import BASELINE, SAME, build, each
 from tests.sessions import SERVER
 

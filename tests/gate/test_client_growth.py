@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from phasegate.core.session import Session
 from phasegate.gate.client_growth import OWN_ERROR, tells_own_error
 from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy
 from phasegate.gate.verdict import GateResult, Verdict
-from phasegate.session import Session
 from tests.sessions import sessions
 
 OLD = [0.0500, 0.0501, 0.0499, 0.0500, 0.0502, 0.0498, 0.0500, 0.0501]

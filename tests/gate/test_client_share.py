@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phasegate.client_error import MATERIAL, ClientError, OwnError, Watched, joined
 from phasegate.gate.margin import breach_margin, pass_margin
 from phasegate.gate.slo import parse_objective
 from phasegate.gate.slo_share import ALPHA, judge_level
 from phasegate.gate.verdict import Verdict
-from phasegate.load_run import LevelRun
+from phasegate.stats.client_error import MATERIAL, ClientError, OwnError, Watched, joined
+from phasegate.stats.level_run import LevelRun
 from tests.load_runs import level_run
 
 TTFT = parse_objective("ttft:p95:500ms", source="test")

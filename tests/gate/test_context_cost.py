@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from phasegate.gate.context_cost import context_cost, context_of
-from phasegate.gate.diagnose import Ask, Situation, diagnose
+from phasegate.diagnose import Ask, Situation, diagnose
+from phasegate.diagnose.context_cost import context_cost, context_of
 
 SHORT = Ask("short", 500, 8, tpot=0.008 + 504 * 3e-5)
 LONG = Ask("long", 2000, 64, tpot=0.008 + 2032 * 3e-5)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from phasegate.gate.diagnose import (
+from phasegate.diagnose import (
     RULES,
     Ask,
     CacheCalls,
@@ -22,13 +22,13 @@ from phasegate.gate.diagnose import (
     Steps,
     diagnose,
 )
-from phasegate.gate.diagnose.explanation import PHASES
-from phasegate.gate.diagnose.from_limits import machine_of
-from phasegate.gate.diagnose.prefill_line import prefill_line
-from phasegate.gate.diagnose.remedies import REMEDIES
-from phasegate.gate.diagnose.thresholds import START_LIMIT, STREAM_LIMIT
-from phasegate.gate.roofline import HardwareFacts, ModelFacts
-from phasegate.gate.roofline_words import Measured, roofline
+from phasegate.diagnose.explanation import PHASES
+from phasegate.diagnose.from_limits import machine_of
+from phasegate.diagnose.prefill_line import prefill_line
+from phasegate.diagnose.remedies import REMEDIES
+from phasegate.diagnose.roofline import HardwareFacts, ModelFacts
+from phasegate.diagnose.roofline_words import Measured, roofline
+from phasegate.diagnose.thresholds import START_LIMIT, STREAM_LIMIT
 from phasegate.report.diagnosis_lines import rules_table
 
 SHORT = Ask("short", 64, 32, ttft=0.03, tpot=0.005, total=0.185, usual_gap=0.005, second_gap=0.005)
@@ -401,7 +401,7 @@ def test_the_line_of_ttft_gives_back_what_it_was_made_of() -> None:
 
 def test_a_broken_rule_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the limits out of reach the planted slow start is not found: the tests above can fail."""
-    monkeypatch.setattr("phasegate.gate.diagnose.rules_alone.START_LIMIT", 100.0)
+    monkeypatch.setattr("phasegate.diagnose.rules_alone.START_LIMIT", 100.0)
     assert rules_of(PLANTED["slow-start"][0]) == []
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from phasegate.gate.diagnose import (
+from phasegate.diagnose import (
     Ask,
     CacheCalls,
     Confidence,

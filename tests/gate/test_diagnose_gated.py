@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from phasegate.gate.diagnose import Ask, Confidence, Diagnosis, Proof, Situation, diagnose
-from phasegate.gate.diagnose.from_gate import PROVEN, sides_of_gate
+from phasegate.diagnose import Ask, Confidence, Diagnosis, Proof, Situation, diagnose
+from phasegate.diagnose.from_gate import PROVEN, sides_of_gate
 from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy
 from phasegate.gate.verdict import Finding, Verdict
-from phasegate.gating import Gated
-from phasegate.pytest_diagnosis import explain_gated
+from phasegate.measure.compare_runs import Gated
+from phasegate.pytest_plugin.diagnosis import explain_gated
 from phasegate.report.diagnosis_lines import diagnosis_lines
 from tests.sessions import sessions
 

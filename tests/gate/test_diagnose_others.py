@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import pytest
 
-from phasegate.gate.diagnose import Situation, diagnose
-from phasegate.gate.diagnose.from_runs import situation_of
-from phasegate.load.target import Target
+from phasegate.core.target import Target
+from phasegate.diagnose import Situation, diagnose
+from phasegate.diagnose.from_runs import situation_of
 from tests.gate.situations import WANTED
 from tests.load_runs import load_lab_on, small
 

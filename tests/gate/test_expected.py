@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from phasegate.gate.diagnose import Ask
-from phasegate.gate.diagnose.expected import Expectation, expectations
-from phasegate.gate.diagnose.prefill_line import prefill_line
+from phasegate.diagnose import Ask
+from phasegate.diagnose.expected import Expectation, expectations
+from phasegate.diagnose.prefill_line import prefill_line
 
 SHORT = Ask("short", 500, 8, ttft=0.12, tpot=0.01, total=0.19)
 LONG = Ask("long", 2500, 101, ttft=0.52, tpot=0.01, total=1.52)

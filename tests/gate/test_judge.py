@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from phasegate.core.metric import Better
+from phasegate.core.session import Measurement, Session
 from phasegate.gate.facts import MetricFacts
 from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy, Rule
 from phasegate.gate.slo import Objective, parse_objective
 from phasegate.gate.verdict import Finding, GateResult, Verdict
-from phasegate.metric import Better
-from phasegate.session import Measurement, Session
 from tests.sessions import SERVER, measurement, session, sessions
 
 LEVELS = {("long", "ttft"): 0.4, ("long", "tpot"): 0.005, ("chat", "ttft"): 0.05, ("chat", "tpot"): 0.02}

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from phasegate.gate.diagnose.codec import from_json, to_json
-from phasegate.gate.diagnose.from_runs import situation_of
+from phasegate.diagnose.codec import from_json, to_json
+from phasegate.diagnose.from_runs import situation_of
 from phasegate.stats.counters import Kind, Reading, ServerCounts, counted_between, counted_together
 from tests.load_runs import level_run
 

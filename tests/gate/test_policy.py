@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from phasegate.core.settings_file import SettingsError
 from phasegate.gate.policy import Policy, Sourced
 from phasegate.gate.policy_file import parse_policy
-from phasegate.strict_yaml import SettingsError
 
 DOCUMENTED = Path(__file__).resolve().parents[2] / "fixtures" / "policy.yaml"
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from phasegate.core.session import Session
 from phasegate.gate.comparable import say_differences
 from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy
 from phasegate.gate.policy_file import parse_policy
 from phasegate.gate.verdict import Verdict
-from phasegate.session import Session
 from tests.gate.test_judge import BASELINE, SAME, build
 
 SAID = "matches nothing that was compared"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phasegate.gate.diagnose.from_limits import machine_of
-from phasegate.gate.roofline import (
+from phasegate.diagnose.from_limits import machine_of
+from phasegate.diagnose.roofline import (
     HardwareFacts,
     ModelFacts,
     RooflineError,
@@ -19,7 +19,7 @@ from phasegate.gate.roofline import (
     prefill_work,
     slope_work,
 )
-from phasegate.gate.roofline_words import Measured, arithmetic, batch_line, roofline, verdict_line
+from phasegate.diagnose.roofline_words import Measured, arithmetic, batch_line, roofline, verdict_line
 
 LLAMA = ModelFacts(
     name="Llama-3-8B",

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from phasegate.gate.choice import choose, refused, remarks
-from phasegate.gate.diagnose import Ask, Diagnosis, Level, Machine, Situation, Steps, diagnose
-from phasegate.gate.diagnose.remedies import REMEDIES
+from phasegate.diagnose import Ask, Diagnosis, Level, Machine, Situation, Steps, diagnose
+from phasegate.diagnose.choice import choose, refused, remarks
+from phasegate.diagnose.remedies import REMEDIES
+from phasegate.diagnose.savings import BOTH, Kind, Saving, kinds_of, savings
 from phasegate.gate.levers import LEVERS
-from phasegate.gate.savings import BOTH, Kind, Saving, kinds_of, savings
 
 SHORT = Ask("short", 500, 8, ttft=0.04, tpot=0.008 + 504 * 3e-5, total=0.2)
 LONG = Ask("long", 2000, 64, ttft=0.13, tpot=0.008 + 2032 * 3e-5, total=0.13 + 63 * (0.008 + 2032 * 3e-5))

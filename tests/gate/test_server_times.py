@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from phasegate.gate.diagnose import Ask, diagnose
-from phasegate.gate.diagnose.from_runs import situation_of
-from phasegate.gate.diagnose.from_sessions import situation_of_sessions
-from phasegate.run import Measured, WorkloadRun
-from phasegate.session import Session
+from phasegate.core.session import Session
+from phasegate.core.workload import Workload, parse_workload, plan_blocks
+from phasegate.diagnose import Ask, diagnose
+from phasegate.diagnose.from_runs import situation_of
+from phasegate.diagnose.from_sessions import situation_of_sessions
 from phasegate.stats.counters import ServerCounts
-from phasegate.workload import Workload, parse_workload, plan_blocks
+from phasegate.stats.workload_run import Measured, WorkloadRun
 from tests.sessions import measurement, session
 from tests.timelines import timeline
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from phasegate.gate.diagnose import (
+from phasegate.diagnose import (
     CacheCalls,
     Diagnosis,
     Limits,
@@ -20,7 +20,7 @@ from phasegate.gate.diagnose import (
     Steps,
     diagnose,
 )
-from phasegate.gate.diagnose.codec import SCHEMA, UnreadableSituationError, from_json, to_json
+from phasegate.diagnose.codec import SCHEMA, UnreadableSituationError, from_json, to_json
 from tests.gate.test_diagnose import PLANTED, SHORT, WELL
 
 

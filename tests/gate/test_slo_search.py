@@ -10,7 +10,7 @@ from phasegate.gate.break_cause import Cause, cause_of
 from phasegate.gate.slo import parse_objective
 from phasegate.gate.slo_search import judge_limits, limits, next_level, next_rate
 from phasegate.gate.verdict import Verdict
-from phasegate.load_run import LevelRun
+from phasegate.stats.level_run import LevelRun
 from tests.load_runs import level_run, with_server_prefill
 
 TTFT = parse_objective("ttft:p95:500ms", source="test")

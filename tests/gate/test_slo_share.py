@@ -9,7 +9,7 @@ import pytest
 from phasegate.gate.slo import parse_objective
 from phasegate.gate.slo_share import attained, judge_level, requests_to_prove
 from phasegate.gate.verdict import Verdict
-from phasegate.load_run import Round
+from phasegate.stats.level_run import Round
 from tests.load_runs import level_run
 
 P95 = parse_objective("ttft:p95:500ms", source="test")

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from phasegate.gate.diagnose.thresholds import READING_SHARE
+from phasegate.core.session import Session
+from phasegate.diagnose.thresholds import READING_SHARE
 from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy
 from phasegate.gate.slower_phase import OWN_SHARE, cause, leading_row, slower_phase, slower_phases
@@ -19,7 +20,6 @@ from phasegate.report.document.headline import Parts, headline_of
 from phasegate.report.document.model import Headline, Validity
 from phasegate.report.findings import print_verdict
 from phasegate.report.screen import Screen
-from phasegate.session import Session
 from tests.sessions import measurement, session
 
 CHAT = "chat[in=64,out=32]"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from phasegate.gate.diagnose import Level
-from phasegate.gate.step_cost import step_cost
+from phasegate.diagnose import Level
+from phasegate.diagnose.step_cost import step_cost
 
 ALONE = Level(1, tpot=0.005, usual_gap=0.005, token_rate=200.0)
 FOUR = Level(4, tpot=0.02, usual_gap=0.02, token_rate=200.0)

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from phasegate.gate.diagnose import Situation, diagnose
-from phasegate.gate.diagnose.from_runs import ask_of
-from phasegate.gate.diagnose.steps import Gaps, chunk_sizes, gaps_of, pace_of, steps_of
-from phasegate.metric import time_per_output_token
-from phasegate.timeline import Channel, Timeline, TokenEvent
+from phasegate.core.metric import time_per_output_token
+from phasegate.core.timeline import Channel, Timeline, TokenEvent
+from phasegate.diagnose import Situation, diagnose
+from phasegate.diagnose.from_runs import ask_of
+from phasegate.diagnose.steps import Gaps, chunk_sizes, gaps_of, pace_of, steps_of
 from tests.timelines import timeline
 
 STEP = 0.04

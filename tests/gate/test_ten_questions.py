@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from phasegate.gate.diagnose import Confidence, Diagnosis, diagnose
+from phasegate.diagnose import Confidence, Diagnosis, diagnose
 from tests.gate.situations import Plan, before_and_after_restart, measured
 from tests.load_runs import SPEED
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from phasegate.cli_compare import compare
+from phasegate.cli.compare import compare
+from phasegate.core.session import Measurement
 from phasegate.gate.policy import Policy
 from phasegate.gate.verdict import Verdict
-from phasegate.interop.reading import load, read_side
-from phasegate.interop.result import UnreadableResultError
-from phasegate.session import Measurement
+from phasegate.store.other_tools.reading import load, read_side
+from phasegate.store.other_tools.result import UnreadableResultError
 
 
 def write(path: Path, header: str, *rows: str) -> Path:

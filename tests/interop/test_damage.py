@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from phasegate.baseline import session_text
 from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy
-from phasegate.interop.reading import read_side
-from phasegate.interop.result import UnreadableResultError
+from phasegate.store import session_text
+from phasegate.store.other_tools.reading import read_side
+from phasegate.store.other_tools.result import UnreadableResultError
 from tests.interop import foreign
 from tests.sessions import measurement, session
 

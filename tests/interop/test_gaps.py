@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from phasegate.interop.reading import read_side
-from phasegate.interop.result import UnreadableResultError
+from phasegate.store.other_tools.reading import read_side
+from phasegate.store.other_tools.result import UnreadableResultError
 from tests.interop import foreign
 
 

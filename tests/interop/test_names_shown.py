@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from phasegate.cli import main
-from phasegate.interop.reading import read_side
+from phasegate.store.other_tools.reading import read_side
 from tests.interop import foreign
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from phasegate.baseline import session_text
-from phasegate.interop.reading import read_side
-from phasegate.interop.result import UnreadableResultError, WrongUsageError
+from phasegate.core.session import Measurement, Session
 from phasegate.report.document.rows import FINDING_COLUMNS
-from phasegate.session import Measurement, Session
+from phasegate.store import session_text
+from phasegate.store.other_tools.reading import read_side
+from phasegate.store.other_tools.result import UnreadableResultError, WrongUsageError
 from tests.sessions import measurement, session
 
 DATA = Path(__file__).parent / "data"

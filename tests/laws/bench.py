@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from functools import partial
 
 from perf_tests import test_decode, test_prefill, test_prefix_cache
-from phasegate.engines.identity import client_identity
+from phasegate.core.identity import client_identity
+from phasegate.core.target import Target
+from phasegate.core.workload import parse_workload
 from phasegate.engines.profile import profile_for
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
-from phasegate.lab import Lab
-from phasegate.load.target import Target
-from phasegate.run import WorkloadRun
+from phasegate.measure.session_runner import Lab
 from phasegate.stats.outcome import LawResult, Outcome
-from phasegate.workload import parse_workload
+from phasegate.stats.workload_run import WorkloadRun
 
 SPEED = 10.0
 """Simulated seconds in one real second: a token takes 0.8 ms, a prompt of 1,024 tokens 64 ms."""

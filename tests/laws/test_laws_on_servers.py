@@ -8,7 +8,7 @@ import pytest
 
 from phasegate.engines.simulator.breakers import broken
 from phasegate.engines.simulator.config import SimulatorConfig
-from phasegate.lab import MeasurementError
+from phasegate.measure.session_runner import MeasurementError
 from phasegate.stats.laws.cache import CACHE_OFF, SLOWER
 from phasegate.stats.outcome import Outcome
 from tests.laws.bench import CLAIMS, SPEED, Bench, bench_on, healthy

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from phasegate.core.load_plan import plan_levels
 from phasegate.gate.break_cause import Cause
 from phasegate.gate.slo import parse_objective
-from phasegate.lab import MeasurementError
-from phasegate.load_lab import LoadLab
-from phasegate.load_plan import plan_levels
-from phasegate.load_run import token_rates
+from phasegate.measure.load_runner import LoadLab
+from phasegate.measure.session_runner import MeasurementError
 from phasegate.stats import laws
+from phasegate.stats.level_run import token_rates
 from phasegate.stats.outcome import LawResult, Outcome
 from tests.load_runs import load_lab_on, small
 

@@ -6,10 +6,10 @@ tests, not here.
 
 import pytest
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Ending, Recording
 from phasegate.load.closed import run_closed
-from phasegate.load.request import Request
-from phasegate.load.target import Target
-from phasegate.timeline import Ending, Recording
 from phasegate.wire.openai_stream import decode
 from tests.loopback import Answer, Loopback, Served
 from tests.wire.cases import CASES, recording_of

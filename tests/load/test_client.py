@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from phasegate.core.request import Request
+from phasegate.core.target import Azure, Target
+from phasegate.core.timeline import Ending, Recording
 from phasegate.load.client import Client
 from phasegate.load.link import Dialer, Link
-from phasegate.load.request import Request
-from phasegate.load.target import Azure, Target
-from phasegate.timeline import Ending, Recording
 from tests.loopback import Answer, Loopback, Script, event, steady
 
 KEY = "sk-very-secret-0123456789"

@@ -19,6 +19,10 @@ import numpy as np
 import pytest
 import yaml
 
+from phasegate.core.metric import Undefined, metric_named
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Ending, Read, Recording
 from phasegate.load import reactor
 from phasegate.load.driving import LoadResult
 from phasegate.load.exchange import Exchange
@@ -27,11 +31,7 @@ from phasegate.load.load_check import load_problem
 from phasegate.load.open_loop import run_open
 from phasegate.load.pacing import Rate
 from phasegate.load.reactor import Reactor
-from phasegate.load.request import Request
 from phasegate.load.shapes import Shape
-from phasegate.load.target import Target
-from phasegate.metric import Undefined, metric_named
-from phasegate.timeline import Ending, Read, Recording
 from phasegate.wire.openai_stream import decode
 from tests.load.test_health import WELL
 from tests.loopback import Loopback, event, steady, usage

@@ -12,12 +12,12 @@ import time
 import psutil
 import pytest
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Ending, Recording
 from phasegate.load.closed import LoadResult, run_closed
 from phasegate.load.health import no_garbage_collection
 from phasegate.load.link import Dialer, Link
-from phasegate.load.request import Request
-from phasegate.load.target import Target
-from phasegate.timeline import Ending, Recording
 from tests.loopback import Answer, Loopback, Served, steady
 
 

@@ -12,6 +12,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from phasegate.core.metric import Undefined, metric_named
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Channel, Expected, TokenEvent
 from phasegate.engines.simulator.config import Batching, SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.engines.simulator.faults import Fault, FaultRule
@@ -19,13 +23,9 @@ from phasegate.gate.slo import parse_objective
 from phasegate.gate.slo_share import attained
 from phasegate.load.closed import run_closed
 from phasegate.load.health import no_garbage_collection
-from phasegate.load.request import Request
-from phasegate.load.target import Target
-from phasegate.load_run import LevelRun, Round, ended_well, value_of
-from phasegate.metric import Undefined, metric_named
 from phasegate.report.load_tables import level_notes
+from phasegate.stats.level_run import LevelRun, Round, ended_well, value_of
 from phasegate.stats.percentile import nearest_rank
-from phasegate.timeline import Channel, Expected, TokenEvent
 from phasegate.wire.openai_stream import decode
 from tests.timelines import timeline
 

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
+from phasegate.core.metric import Undefined, time_to_first_token
+from phasegate.core.request import Request
+from phasegate.core.target import Target
 from phasegate.engines.simulator.truth import Sent, Truth
 from phasegate.load.answer import unframe
 from phasegate.load.closed import run_closed
 from phasegate.load.open_loop import run_open
-from phasegate.load.own_error import OwnError, measure_own_error, own_error_of
-from phasegate.load.request import Request
-from phasegate.load.target import Target
-from phasegate.metric import Undefined, time_to_first_token
+from phasegate.measure.own_error import OwnError, measure_own_error, own_error_of
 from phasegate.wire.openai_stream import decode
 from tests.loopback import Answer, Loopback, Served, steady
 from tests.timelines import timeline

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from phasegate.core.timeline import Ending, Recording
 from phasegate.load.driving import LoadResult
 from phasegate.load.health import ClientHealth
 from phasegate.load.load_check import load_problem
 from phasegate.load.pacing import Rate, even
 from phasegate.load.shapes import Shape
-from phasegate.timeline import Ending, Recording
 
 WELL = ClientHealth(0.001, 0.002, 0.1, 0.1, 0, 0.0, 100, 0.0001, 0.001)
 OPEN = Shape(rate=Rate.constant(10))

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 import yaml
 
+from phasegate.core.metric import Undefined, metric_named
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Ending, Recording
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.load.driving import LoadResult
 from phasegate.load.link import Dialer, Link
 from phasegate.load.open_loop import run_open
 from phasegate.load.pacing import Rate, even, poisson
-from phasegate.load.request import Request
-from phasegate.load.target import Target
-from phasegate.metric import Undefined, metric_named
-from phasegate.timeline import Ending, Recording
 from phasegate.wire.openai_stream import decode
 from tests.loopback import Answer, Loopback, Served, steady
 from tests.wire.cases import FIXTURES

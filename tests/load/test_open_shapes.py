@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from phasegate.core.request import Request
+from phasegate.core.settings_file import SettingsError
+from phasegate.core.target import Target
 from phasegate.load.closed import LoadResult
 from phasegate.load.pacing import EVEN, Rate
-from phasegate.load.request import Request
 from phasegate.load.shapes import Shape, shape_from, shape_from_options
 from phasegate.load.shapes_run import run_shape
-from phasegate.load.target import Target
-from phasegate.pytest_options import OPTIONS
-from phasegate.strict_yaml import SettingsError
+from phasegate.pytest_plugin.options import OPTIONS
 from tests.loopback import Loopback, steady
 
 AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46,374,44\n2023-11-16 18:15:50,396,109\n"

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from phasegate.core.prompt import Calibration
+from phasegate.core.target import Target
+from phasegate.core.workload import Workload, plan_warmups
 from phasegate.engines.profile import profiles
-from phasegate.lab import Lab
 from phasegate.load.mix import Mix, mixed, parse_mix, plan_mixed, plan_of, quotas
-from phasegate.load.target import Target
-from phasegate.load_lab import LoadLab
-from phasegate.prompt import Calibration
-from phasegate.workload import Workload, plan_warmups
+from phasegate.measure.load_runner import LoadLab
+from phasegate.measure.session_runner import Lab
 
 CHAT = Workload("chat", "", (32, 64), (8,), 4, 6, "unique", 0, "chat")
 SUMMARY = Workload("summary", "", (512,), (4,), 4, 2, "unique", 0, "chat")

@@ -8,13 +8,13 @@ from email.utils import format_datetime
 
 import pytest
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Ending, Expected, Recording
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.engines.simulator.faults import Fault, FaultRule
-from phasegate.load.patience import LONGEST, TRIES, Patience, asked_pause, run_patiently
-from phasegate.load.request import Request
-from phasegate.load.target import Target
-from phasegate.timeline import Ending, Expected, Recording
+from phasegate.load.rate_limit import LONGEST, TRIES, Patience, asked_pause, run_patiently
 from phasegate.wire.openai_stream import decode
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=timezone.utc)

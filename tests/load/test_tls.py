@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Ending, Recording
 from phasegate.load.client import Client
-from phasegate.load.request import Request
-from phasegate.load.target import Target
-from phasegate.timeline import Ending, Recording
 from tests.loopback import Answer, Loopback, Script, steady
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from phasegate.load.request import Request
+from phasegate.core.prompt import Calibration, CalibrationError
+from phasegate.core.request import Request
+from phasegate.core.settings_file import SettingsError
+from phasegate.core.timeline import Expected
 from phasegate.load.trace import parse_trace, read_trace
 from phasegate.load.trace_prompts import trace_requests, write_prompt
-from phasegate.prompt import Calibration, CalibrationError
-from phasegate.strict_yaml import SettingsError
-from phasegate.timeline import Expected
 
 MOONCAKE = (
     '{"timestamp": 3000, "input_length": 915, "output_length": 355, "hash_ids": [0, 462]}\n'

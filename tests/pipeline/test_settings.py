@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from phasegate.cli import main
-from phasegate.pipeline.ci import in_pipeline
-from phasegate.pipeline.settings import OPTIONS, PipelineError, read_settings
-from phasegate.pytest_options import OPTIONS as PYTEST_OPTIONS
+from phasegate.cli.ci.settings import OPTIONS, PipelineError, read_settings
+from phasegate.core.pipeline import in_pipeline
+from phasegate.pytest_plugin.options import OPTIONS as PYTEST_OPTIONS
 
 
 def test_nothing_given_means_the_defaults() -> None:

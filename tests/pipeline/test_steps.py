@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from phasegate.cli import main
-from phasegate.pipeline.tell import MARK
+from phasegate.cli.ci.tell import MARK
 from tests.pipeline.workflows import ACTION, GATE, STARTER, UPDATE, run_step, step
 
 WORKLOAD = "input_tokens: 96\noutput_tokens: 8\nrequests: 3\nwarmups: 0\n"

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GATE = ROOT / ".github" / "workflows" / "perf-gate.yml"
 UPDATE = ROOT / ".github" / "workflows" / "update-baselines.yml"
 ACTION = ROOT / ".github" / "actions" / "perf-gate" / "action.yml"
-STARTER = ROOT / "phasegate" / "starting" / "own" / "perf-gate.yml"
+STARTER = ROOT / "phasegate" / "cli" / "init" / "own" / "perf-gate.yml"
 ALL = (GATE, UPDATE, STARTER, ROOT / ".github" / "workflows" / "ci.yml")
 
 

@@ -29,8 +29,8 @@ def _is_safe(node: ast.expr) -> bool:
 
 def test_every_print_of_a_command_is_of_shown_text() -> None:
     found = [
-        f"{path.relative_to(ROOT)}:{line}: print(shown(...)), from phasegate.showing"
-        for path in sorted([*(ROOT / "phasegate").glob("cli*.py"), ROOT / "phasegate" / "plugin.py"])
+        f"{path.relative_to(ROOT)}:{line}: print(shown(...)), from phasegate.core.showing"
+        for path in sorted([*(ROOT / "phasegate" / "cli").rglob("*.py"), ROOT / "phasegate" / "plugin.py"])
         for line in bare_prints(path.read_text(encoding="utf-8"))
     ]
     assert found == []

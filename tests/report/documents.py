@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from phasegate.core.identity import ClientIdentity, ServerIdentity
+from phasegate.core.session import Session
+from phasegate.core.target import Target
+from phasegate.core.workload import Planned, Workload
 from phasegate.engines.base import Engine
-from phasegate.engines.identity import ClientIdentity, ServerIdentity
 from phasegate.engines.profile import profile_for
 from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy
 from phasegate.gate.slo import parse_objective
 from phasegate.gate.slo_search import limits
 from phasegate.gate.slo_share import judge_level
-from phasegate.lab import Lab
-from phasegate.load.target import Target
-from phasegate.load_lab import LoadLab
+from phasegate.measure.load_runner import LoadLab
+from phasegate.measure.session_runner import Lab
 from phasegate.report.document.build import Finished, build
 from phasegate.report.document.model import Document, Failure
-from phasegate.run import Measured, WorkloadRun
-from phasegate.session import Session
 from phasegate.stats.counters import ServerCounts
 from phasegate.stats.outcome import LawResult, Outcome
-from phasegate.workload import Planned, Workload
+from phasegate.stats.workload_run import Measured, WorkloadRun
 from tests.load_runs import level_run
 from tests.sessions import sessions
 from tests.timelines import timeline

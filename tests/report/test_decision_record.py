@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from phasegate.examination import Examined
-from phasegate.gate.diagnose import Ask, Level, Situation
+from phasegate.core.workload import parse_workload
+from phasegate.diagnose import Ask, Level, Situation
+from phasegate.measure.measure_for_diagnosis import Examined
 from phasegate.report.decision_record import Circumstances, decision_record
-from phasegate.workload import parse_workload
 
 WORKLOAD = parse_workload("name: report\ninput_tokens: 200\noutput_tokens: 800\nrequests: 2\n", "report.yaml")
 WHERE = Circumstances("phasegate decide report", "2026-01-01 00:00 UTC", "some server", "some client", 1)

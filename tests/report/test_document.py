@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from phasegate.hiding import hide
+from phasegate.core.hiding import hide
 from phasegate.report.as_csv import render_csv
 from phasegate.report.as_markdown import render_markdown
 from phasegate.report.document import UnreadableReportError, from_json, json_schema, to_json

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from phasegate.cli import main
-from phasegate.gate.diagnose import diagnose
+from phasegate.diagnose import diagnose
 from phasegate.report.document.codec import to_json
 from phasegate.report.document.model import (
     SCHEMA,
@@ -20,7 +20,7 @@ from phasegate.report.document.model import (
     Load,
     WorkloadTable,
 )
-from phasegate.report.document_situation import situation_of_document
+from phasegate.report.document_observations import situation_of_document
 
 
 def seconds(value: float) -> Estimate:

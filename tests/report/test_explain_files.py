@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from phasegate.cli import main
-from phasegate.gate.diagnose import Ask, Repeats, Situation, diagnose
-from phasegate.gate.diagnose.codec import to_json as situation_json
+from phasegate.diagnose import Ask, Repeats, Situation, diagnose
+from phasegate.diagnose.codec import to_json as situation_json
 from phasegate.report.document.codec import to_json
 from tests.gate.test_diagnose import PLANTED
 from tests.report.test_document_situation import DOCUMENT

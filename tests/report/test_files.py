@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from phasegate.core.atomic_write import UnwritableError
 from phasegate.report import files
 from phasegate.report.files import ReportPathError, check_path, write_report, write_text
-from phasegate.whole_file import UnwritableError
 from tests.report.documents import document
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from phasegate.gate.slo import parse_objective
 from phasegate.gate.slo_search import Limit, limits
-from phasegate.load_run import Collision, LevelRun, Pieces
 from phasegate.report.load_tables import batching_lines, limit_lines, load_lines, stall_lines
+from phasegate.stats.level_run import Collision, LevelRun, Pieces
 from tests.load_runs import level_run
 from tests.timelines import timeline
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from phasegate.core.session import Session
 from phasegate.gate.blocks import ORDER_KEY
 from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy
@@ -16,7 +17,6 @@ from phasegate.report.charts.trend import trend_chart
 from phasegate.report.document.build import from_sessions
 from phasegate.report.document.model import Document
 from phasegate.report.html.page import render_html
-from phasegate.session import Session
 from tests.sessions import sessions
 
 ORDERS = ("ABBA", "BAAB", "BAAB", "ABBA", "ABBA", "BAAB")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from phasegate.load_run import LevelRun
 from phasegate.report.server_lines import ServerRow, _tables, count_words, level_lines
 from phasegate.report.table_text import render_table
 from phasegate.stats.counters import ServerCounts
 from phasegate.stats.first_token import FirstToken
+from phasegate.stats.level_run import LevelRun
 from tests.load_runs import level_run
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from phasegate.baseline.session_file import session_text
 from phasegate.cli import main
-from phasegate.gate.diagnose import Diagnosis, diagnose
+from phasegate.diagnose import Diagnosis, diagnose
 from phasegate.report.diagnosis_lines import diagnosis_record
 from phasegate.report.document.codec import plain, to_json
 from phasegate.report.document.model import Document, Validity
 from phasegate.report.stored_diagnosis import stored_diagnosis
+from phasegate.store.session_file import session_text
 from tests.gate.test_diagnose import PLANTED
 from tests.report.documents import document, full_document
 from tests.sessions import measurement, session

@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-from phasegate.baseline import BaselineStore, InvalidBaselineError
-from phasegate.baseline import lock as lock_module
-from phasegate.baseline.lock import FolderBusyError, locked
-from phasegate.baseline.store import leftovers, prune
-from phasegate.interop.reading import read_side
-from phasegate.session import Session
+from phasegate.core.session import Session
+from phasegate.store import BaselineStore, InvalidBaselineError
+from phasegate.store import lock as lock_module
+from phasegate.store.baseline_folder import leftovers, prune
+from phasegate.store.lock import FolderBusyError, locked
+from phasegate.store.other_tools.reading import read_side
 from tests.sessions import measurement, session
 
 FORK = multiprocessing.get_context("fork")

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 import pytest
 
 from phasegate.cli import main
-from phasegate.lab import Lab, MeasurementError
-from phasegate.load_lab import LoadLab
-from phasegate.load_plan import LevelPlan
-from phasegate.opening import Opening, open_lab
-from phasegate.workload import parse_workload
+from phasegate.core.load_plan import LevelPlan
+from phasegate.core.workload import parse_workload
+from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.load_runner import LoadLab
+from phasegate.measure.session_runner import Lab, MeasurementError
 from tests.loopback import Loopback
 from tests.situations.planted import Oddities, planted
 

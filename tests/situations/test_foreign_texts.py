@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from phasegate.baseline import BaselineStore
 from phasegate.cli import main
+from phasegate.core.showing import in_csv, in_markdown, in_markdown_cell, in_markdown_code, shown
+from phasegate.load.traffic import Traffic
 from phasegate.report.as_csv import render_csv
 from phasegate.report.as_markdown import render_markdown
 from phasegate.report.document import UnreadableReportError, from_json
@@ -22,8 +23,7 @@ from phasegate.report.document.codec import to_json
 from phasegate.report.html.page import render_html
 from phasegate.report.progress import LiveLine, LogLines
 from phasegate.report.screen import Drawn, Terminal
-from phasegate.showing import in_csv, in_markdown, in_markdown_cell, in_markdown_code, shown
-from phasegate.traffic import Traffic
+from phasegate.store import BaselineStore
 from tests.edges.quick_pytest import QuickPytest
 from tests.report.documents import full_document
 from tests.sessions import SERVER, measurement, session

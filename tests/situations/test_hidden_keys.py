@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from phasegate.hiding import HIDDEN, hide, hide_in, hide_key
-from phasegate.timeline import Ending, Expected, Read, Recording, Timeline
+from phasegate.core.hiding import HIDDEN, hide, hide_in, hide_key
+from phasegate.core.timeline import Ending, Expected, Read, Recording, Timeline
 from phasegate.wire.decoding import decode
 
 KEY = "AbCdEf0123456789xyz"

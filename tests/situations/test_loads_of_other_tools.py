@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from phasegate.cli_compare import compare
+from phasegate.cli.compare import compare
+from phasegate.core.session import Session
 from phasegate.gate.policy import Policy
 from phasegate.gate.verdict import Verdict
-from phasegate.interop.reading import load, read_side, sides_of
-from phasegate.session import Session
+from phasegate.store.other_tools.reading import load, read_side, sides_of
 from tests.interop import foreign
 
 

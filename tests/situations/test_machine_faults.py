@@ -51,11 +51,11 @@ BROKEN = "import phasegate.{module}\n\ndef broken(*_, **__):\n    raise TypeErro
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("lab", "phasegate.lab.Lab.measure"),
-        ("opening", "phasegate.opening.client_identity"),
+        ("measure.session_runner", "phasegate.measure.session_runner.Lab.measure"),
+        ("measure.connect", "phasegate.measure.connect.client_identity"),
         ("report.summary", "phasegate.report.summary.write_summary"),
-        ("pytest_state", "phasegate.pytest_state.PerfState.close"),
-        ("pytest_state", "phasegate.pytest_state.read_workloads"),
+        ("pytest_plugin.state", "phasegate.pytest_plugin.state.PerfState.close"),
+        ("pytest_plugin.state", "phasegate.pytest_plugin.state.read_workloads"),
     ],
 )
 def test_an_error_of_ours_is_one_line_and_15(run: Callable[..., tuple[int, str]], module: str, name: str) -> None:
@@ -63,7 +63,7 @@ def test_an_error_of_ours_is_one_line_and_15(run: Callable[..., tuple[int, str]]
     # What is patched stands for a bug of ours, so it has to lie in a file of ours.
     plant = BROKEN.format(module=module).replace(
         "def broken(*_, **__):\n    raise TypeError('planted')\n",
-        "from phasegate import faults\ncode = compile(\"def broken(*_, **__): raise TypeError('planted')\", "
+        "from phasegate.core import faults\ncode = compile(\"def broken(*_, **__): raise TypeError('planted')\", "
         "faults.__file__, 'exec')\nexec(code)\n",
     )
     status, output = run(MEASURES, plant=f"{plant}{name} = broken\n")

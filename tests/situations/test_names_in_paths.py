@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from phasegate.baseline import BaselineStore
 from phasegate.cli import main
-from phasegate.naming import path_name
+from phasegate.core.naming import path_name
+from phasegate.store import BaselineStore
 from tests.edges.quick_pytest import QuickPytest
 from tests.sessions import measurement, session
 

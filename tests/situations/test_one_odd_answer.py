@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from phasegate.cli_compare import compare
+from phasegate.cli.compare import compare
 from phasegate.gate.policy import Policy
 from phasegate.gate.verdict import GateResult, Verdict
 from tests.interop import foreign

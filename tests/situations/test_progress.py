@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from phasegate.budget import Answered
+from phasegate.core.budget import Answered
+from phasegate.core.token_budget import Spending
+from phasegate.load.traffic import Traffic
 from phasegate.report.progress import LiveLine, LogLines, clock
-from phasegate.spending import Spending
-from phasegate.traffic import Traffic
 from tests.edges.quick_pytest import ROOT, QuickPytest
 
 

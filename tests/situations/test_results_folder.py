@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from phasegate.baseline import session_text
-from phasegate.pipeline.results import FILES, MARK, make_room, sign
-from phasegate.pipeline.settings import PipelineError
+from phasegate.cli.ci.results import FILES, MARK, make_room, sign
+from phasegate.cli.ci.settings import PipelineError
+from phasegate.store import session_text
 from tests.edges.quick_pytest import Done, QuickPytest
 from tests.sessions import measurement, session
 from tests.situations.planted import planted

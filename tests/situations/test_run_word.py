@@ -102,7 +102,7 @@ def test_an_undecided_law_stands_above_a_missing_baseline_that_is_let_pass(tmp_p
     """The report said NO_BASELINE while the exit status was that of INCONCLUSIVE."""
     own = tmp_path / "test_own.py"
     own.write_text(
-        "from phasegate.judged import Judged\n\n\n"
+        "from phasegate.pytest_plugin.outcomes import Judged\n\n\n"
         "def test_law(perf_lab):\n    raise Judged('INCONCLUSIVE', 'measure 8 more repetitions')\n",
         encoding="utf-8",
     )

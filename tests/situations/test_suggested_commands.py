@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from phasegate.pytest_command import recording_command, repeating_command
+from phasegate.pytest_plugin.command import recording_command, repeating_command
 from tests.edges.desk import Desk
 from tests.edges.quick_pytest import QuickPytest
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
-from phasegate.cli_compare import compare
+from phasegate.cli.compare import compare
 from phasegate.gate.policy import Policy
 from phasegate.gate.slo import parse_objective
 from phasegate.gate.verdict import Verdict
-from phasegate.interop.reading import read_side
-from phasegate.interop.result import UnreadableResultError
+from phasegate.store.other_tools.reading import read_side
+from phasegate.store.other_tools.result import UnreadableResultError
 from tests.interop import foreign
 
 

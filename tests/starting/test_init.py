@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from phasegate.cli import main
-from phasegate.starting.kit import WORKFLOW, kit
+from phasegate.cli.init.kit import WORKFLOW, kit
 from tests.edges.quick_pytest import QuickPytest
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from phasegate.metric import Undefined
+from phasegate.core.metric import Undefined
 from phasegate.stats.counters import ServerCounts
 from phasegate.stats.first_token import (
     IMPOSSIBLE,

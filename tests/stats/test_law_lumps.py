@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from perf_tests import test_decode
-from phasegate.run import Measured, WorkloadRun
+from phasegate.core.timeline import Channel, Timeline, TokenEvent
+from phasegate.core.workload import parse_workload, plan_blocks
 from phasegate.stats import laws
 from phasegate.stats.first_event import ONE_TOKEN, FirstEvent, first_event_of
 from phasegate.stats.outcome import LawResult, Outcome
-from phasegate.timeline import Channel, Timeline, TokenEvent
-from phasegate.workload import parse_workload, plan_blocks
+from phasegate.stats.workload_run import Measured, WorkloadRun
 from tests.timelines import timeline
 
 LENGTHS = [16, 64, 128, 256]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from phasegate.core.timeline import Ending, Expected, Recording
 from phasegate.load.answer import unframe
-from phasegate.timeline import Ending, Expected, Recording
 from tests.wire.cases import FIXTURES
 
 STREAMS = FIXTURES / "streams"

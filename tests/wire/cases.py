@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from phasegate.timeline import Ending, Expected, Read, Recording
+from phasegate.core.timeline import Ending, Expected, Read, Recording
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 

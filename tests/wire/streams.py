@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from phasegate.timeline import Ending, Expected, Read, Recording, Timeline
+from phasegate.core.timeline import Ending, Expected, Read, Recording, Timeline
 from phasegate.wire.openai_stream import decode
 
 DONE = "data: [DONE]\n\n"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from phasegate.metric import Undefined, time_per_output_token, time_to_first_output_token, time_to_first_token
-from phasegate.timeline import Channel, Ending, Expected, Timeline
+from phasegate.core.metric import Undefined, time_per_output_token, time_to_first_output_token, time_to_first_token
+from phasegate.core.timeline import Channel, Ending, Expected, Timeline
 from phasegate.wire.decoding import decode
 from tests.wire.streams import DONE, STOP, recorded, said, usage
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from phasegate.core.timeline import Read, Recording
 from phasegate.load.answer import unframe
-from phasegate.timeline import Read, Recording
 from phasegate.wire.decoding import decode
 from phasegate.wire.sse import Event, EventParser
 from tests.engines.replay.streams import DOCUMENTED

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from phasegate.metric import time_per_output_token, time_to_first_token
-from phasegate.timeline import Ending, Timeline
+from phasegate.core.metric import time_per_output_token, time_to_first_token
+from phasegate.core.timeline import Ending, Timeline
 from phasegate.wire.openai_stream import decode
 from tests.wire.captures import CAPTURES, Capture, untimed
 from tests.wire.streams import DONE, STOP, event, recorded, said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from phasegate.timeline import Expected, Timeline
+from phasegate.core.timeline import Expected, Timeline
 from phasegate.wire.count_words import UNBELIEVED, disproof_words, doubts
 from phasegate.wire.openai_stream import decode
 from tests.timelines import failed

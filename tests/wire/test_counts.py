@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from phasegate.timeline import Expected
+from phasegate.core.timeline import Expected
 from phasegate.wire.estimates import per_token_latencies, time_per_output_token_estimate
 from phasegate.wire.numbers import LARGEST_COUNT, count
 from tests.wire.streams import DONE, STOP, chat, event, line_of, said, usage

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from phasegate.metric import Undefined, time_per_output_token, time_to_first_token
-from phasegate.timeline import Ending, Expected, Read, Recording, Timeline
+from phasegate.core.metric import Undefined, time_per_output_token, time_to_first_token
+from phasegate.core.timeline import Ending, Expected, Read, Recording, Timeline
 from phasegate.wire.decoding import decode
 
 TOKENS = 20

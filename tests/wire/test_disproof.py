@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from phasegate.timeline import Expected, Timeline
+from phasegate.core.timeline import Expected, Timeline
 from phasegate.wire.disproof import LARGEST_SPLIT, allowance
 from phasegate.wire.openai_stream import decode
 from tests.wire.captures import CAPTURES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from phasegate.hiding import hide_key
+from phasegate.core.hiding import hide_key
 from phasegate.wire.decoding import decode
 from tests.wire.streams import DONE, STOP, chat, recorded, usage
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from phasegate.metric import Undefined, time_per_output_token
-from phasegate.timeline import Timeline
+from phasegate.core.metric import Undefined, time_per_output_token
+from phasegate.core.timeline import Timeline
 from tests.wire.streams import DONE, STOP, event, line_of, said, usage
 
 WORDS = [said(" a"), said(" b"), said(" c")]

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phasegate.metric import time_per_output_token, time_to_first_output_token, time_to_first_token
-from phasegate.timeline import Ending, Expected, Read, Timeline
+from phasegate.core.metric import time_per_output_token, time_to_first_output_token, time_to_first_token
+from phasegate.core.timeline import Ending, Expected, Read, Timeline
 from phasegate.wire.decoding import decode
 from tests.engines.replay.streams import DOCUMENTED
 from tests.wire.streams import DONE, recorded, said

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from phasegate.timeline import Ending, Expected
+from phasegate.core.timeline import Ending, Expected
 from phasegate.wire.disproof import LARGEST_STEP
 from phasegate.wire.messages import LONGEST, clean
 from tests.wire.streams import DONE, STOP, chat, event, line_of, said, usage

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from phasegate.timeline import Channel
+from phasegate.core.timeline import Channel
 from phasegate.wire.deltas import output_of
 from tests.wire.streams import DONE, STOP, chat, event, line_of, said, usage
 

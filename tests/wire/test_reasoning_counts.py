@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from phasegate.metric import Undefined, streamed_tokens, time_per_output_token
-from phasegate.timeline import Timeline
+from phasegate.core.metric import Undefined, streamed_tokens, time_per_output_token
+from phasegate.core.timeline import Timeline
 from phasegate.wire.count_words import disproof_words
 from tests.wire.streams import DONE, STOP, line_of, said, usage
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from phasegate.metric import time_per_output_token
-from phasegate.timeline import Timeline
+from phasegate.core.metric import time_per_output_token
+from phasegate.core.timeline import Timeline
 from tests.wire.streams import DONE, STOP, chat, line_of, usage
 
 GROWING = ['{"t', '{"town', '{"town": ', '{"town": "Ul', '{"town": "Ulm"}']

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phasegate.timeline import Ending, Expected, Read, Recording, Timeline
+from phasegate.core.timeline import Ending, Expected, Read, Recording, Timeline
 from phasegate.wire.messages import LONGEST
 from phasegate.wire.numbers import LARGEST_COUNT
 from phasegate.wire.openai_stream import ERROR_KINDS, FLAGS, decode

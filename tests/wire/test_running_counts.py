@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from phasegate.metric import Undefined, time_per_output_token
-from phasegate.timeline import Expected, Timeline
+from phasegate.core.metric import Undefined, time_per_output_token
+from phasegate.core.timeline import Expected, Timeline
 from tests.wire.streams import DONE, chat, line_of, said, usage
 
 

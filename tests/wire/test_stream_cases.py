@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from phasegate.metric import (
+from phasegate.core.metric import (
     Undefined,
     inter_chunk_latencies,
     request_latency,
@@ -15,7 +15,7 @@ from phasegate.metric import (
     time_to_first_output_token,
     time_to_first_token,
 )
-from phasegate.timeline import Timeline
+from phasegate.core.timeline import Timeline
 from phasegate.wire.estimates import per_token_latencies, time_per_output_token_estimate
 from phasegate.wire.openai_stream import ERROR_KINDS, FLAGS, decode
 from tests.wire.cases import CASES, recording_of

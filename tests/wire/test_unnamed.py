@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from phasegate.metric import (
+from phasegate.core.metric import (
     Undefined,
     time_per_output_token,
     time_to_first_output_token,
     time_to_first_token,
 )
-from phasegate.timeline import Channel, Expected, Timeline
+from phasegate.core.timeline import Channel, Expected, Timeline
 from phasegate.wire.decoding import decode
 from tests.wire.streams import DONE, STOP, chat, event, line_of, recorded, said, usage
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from phasegate.timeline import Timeline
+from phasegate.core.timeline import Timeline
 from phasegate.wire import ollama_stream
 from phasegate.wire.openai_stream import decode
 from tests.wire.streams import DONE, STOP, chat, event, line_of, recorded, said, usage

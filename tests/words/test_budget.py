@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from phasegate.budget import (
+from phasegate.core.budget import (
     LEAST_REQUESTS,
     Answered,
     BudgetPlan,
@@ -14,8 +14,8 @@ from phasegate.budget import (
     request_cost,
     seconds_of,
 )
-from phasegate.load_plan import plan_levels
-from phasegate.spending import NOTHING, Part, Spending, at_most, in_all, spending_of
+from phasegate.core.load_plan import plan_levels
+from phasegate.core.token_budget import NOTHING, Part, Spending, at_most, in_all, spending_of
 from tests.load_runs import small
 
 ANSWERED = [

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from phasegate import metric as table
-from phasegate.metric import Better, Metric, Phase, Undefined, register
+from phasegate.core import metric as table
+from phasegate.core.metric import Better, Metric, Phase, Undefined, register
+from phasegate.core.timeline import Timeline
+from phasegate.core.workload import Planned, parse_workload
 from phasegate.report.run_words import remarks
-from phasegate.run import Measured, WorkloadRun
-from phasegate.timeline import Timeline
-from phasegate.workload import Planned, parse_workload
+from phasegate.stats.workload_run import Measured, WorkloadRun
 from tests.timelines import timeline
 
 NAME = "second_gap"

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phasegate.lab import Lab
-from phasegate.prompt import (
+from phasegate.core.prompt import (
     MOST_COUNTS,
     Calibration,
     CalibrationError,
@@ -21,9 +20,10 @@ from phasegate.prompt import (
     calibrate,
     calibrate_known,
 )
-from phasegate.timeline import Expected, Timeline
-from phasegate.words import COMMON_WORDS
-from phasegate.workload import Planned, parse_workload, plan_blocks
+from phasegate.core.prompt_vocabulary import COMMON_WORDS
+from phasegate.core.timeline import Expected, Timeline
+from phasegate.core.workload import Planned, parse_workload, plan_blocks
+from phasegate.measure.session_runner import Lab
 from tests.timelines import timeline
 
 

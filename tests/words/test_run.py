@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from phasegate.run import Measured, WorkloadRun
-from phasegate.timeline import Timeline
-from phasegate.workload import Planned, parse_workload
+from phasegate.core.timeline import Timeline
+from phasegate.core.workload import Planned, parse_workload
+from phasegate.stats.workload_run import Measured, WorkloadRun
 from tests.timelines import failed, timeline
 
 WORKLOAD = parse_workload("input_tokens: [64, 256]\noutput_tokens: 5\nrequests: 3\nendpoint: chat\n", "w.yaml")

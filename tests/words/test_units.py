@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from phasegate.units import format_percent, format_seconds, parse_duration
+from phasegate.core.units import format_percent, format_seconds, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phasegate.strict_yaml import SettingsError
-from phasegate.workload import Workload, load_workload, parse_workload, plan_blocks, plan_warmups
+from phasegate.core.settings_file import SettingsError
+from phasegate.core.workload import Workload, load_workload, parse_workload, plan_blocks, plan_warmups
 
 GOOD = "input_tokens: [64, 256]\noutput_tokens: 32\nrequests: 3\n"
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from phasegate.core.identity import UNKNOWN, ServerIdentity, this_hardware, this_host
 from phasegate.engines.ask import AskError, ask, tell
 from phasegate.engines.attached import AttachedEngine
 from phasegate.engines.base import EngineError
@@ -20,7 +21,6 @@ from phasegate.engines.generated.hf_store import ensure_hf_model
 from phasegate.engines.generated.spec import ModelSpec
 from phasegate.engines.generated.store import ensure_model
 from phasegate.engines.generated.vocabulary import vocabulary
-from phasegate.engines.identity import UNKNOWN, ServerIdentity, this_hardware, this_host
 from phasegate.engines.managed.kind import Kind, Launch
 from phasegate.engines.managed.kinds import KINDS
 from phasegate.engines.managed.places import Place, find

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from phasegate.diagnose.roofline import ModelFacts
 from phasegate.engines.formats import BLOCK_FORMATS
 from phasegate.engines.hardware import Device, measure_device
 from phasegate.engines.managed import torch_probe
@@ -20,7 +21,6 @@ from phasegate.engines.managed.kind import Launch
 from phasegate.engines.managed.numbers import value_of
 from phasegate.engines.model_config import FORMATS, stored_dtype
 from phasegate.engines.model_facts import read_model
-from phasegate.gate.roofline import ModelFacts
 
 PROBE_SECONDS = 60.0
 """Longest wait for PyTorch to be loaded and measured; it takes some seconds."""

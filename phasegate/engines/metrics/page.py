@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from time import sleep
 from urllib.parse import urlsplit
 
+from phasegate.core.hiding import hide_key
 from phasegate.engines.ask import AskError, address_problem, ask_text, root_of, same_server, without_userinfo
 from phasegate.engines.metrics.names import ENGINES, EngineNames
 from phasegate.engines.metrics.readings import Samples, engine_of, readings_of, readings_of_workers, samples_of
-from phasegate.hiding import hide_key
 from phasegate.stats.counters import Reading
 from phasegate.wire.messages import clean
 

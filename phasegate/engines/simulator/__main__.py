@@ -18,12 +18,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from phasegate.core.faults import guarded
 from phasegate.engines.orphan import end_with_parent
 from phasegate.engines.simulator.clock import punctual_loop
 from phasegate.engines.simulator.config import KEY_VARIABLE, SimulatorConfig, SimulatorConfigError
 from phasegate.engines.simulator.connection import Connection
 from phasegate.engines.simulator.service import ENGINE_NAME, Service
-from phasegate.faults import guarded
 from phasegate.gate.exit_status import NOT_MEASURED
 
 BACKLOG = 4_096

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from phasegate.core.identity import ServerIdentity
+from phasegate.core.prompt_vocabulary import COMMON_WORDS
 from phasegate.engines.base import EngineError
-from phasegate.engines.identity import ServerIdentity
 from phasegate.engines.simulator.config import SimulatorConfig, SimulatorConfigError
 from phasegate.engines.simulator.process import SimulatorProcess, SimulatorProcessError
 from phasegate.engines.simulator.truth import Truth, read_log
 from phasegate.engines.started import StartedEngine
-from phasegate.words import COMMON_WORDS
 
 
 class SimulatorEngine(StartedEngine):

@@ -11,7 +11,7 @@ import json
 import random
 from collections.abc import Sequence
 
-from phasegate.words import COMMON_WORDS
+from phasegate.core.prompt_vocabulary import COMMON_WORDS
 
 
 def tokenize(text: str) -> list[str]:

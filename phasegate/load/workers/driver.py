@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
 from phasegate.load.driving import LoadResult, OnDone
-from phasegate.load.own_error import Calibrations, Watcher
-from phasegate.load.request import Request
-from phasegate.load.target import Target
 from phasegate.load.workers.choice import OPTION, WorkersAsked
-from phasegate.load.workers.conduct import conduct
-from phasegate.load.workers.crew import Crew
+from phasegate.load.workers.coordinator import conduct
 from phasegate.load.workers.job import Job, do
 from phasegate.load.workers.plan import divide_closed, divide_open
 from phasegate.load.workers.processes import ProcessCrew
+from phasegate.load.workers.worker_pool import Crew
+from phasegate.measure.own_error import Calibrations, Watcher
 
 
 class Driver(Protocol):

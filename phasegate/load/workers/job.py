@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
 from phasegate.load.closed import run_closed
 from phasegate.load.driving import Cue, LoadResult, OnDone
 from phasegate.load.open_loop import run_open
-from phasegate.load.request import Request
 from phasegate.load.shapes import Shape
-from phasegate.load.target import Target
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from phasegate.core.request import Request
+from phasegate.core.timeline import Ending, Read, Recording
 from phasegate.load.driving import LoadResult
 from phasegate.load.health import ClientHealth, WorkerHealth
-from phasegate.load.request import Request
 from phasegate.load.workers.job import Job
 from phasegate.load.workers.messages import Done
 from phasegate.load.workers.plan import Share
-from phasegate.timeline import Ending, Read, Recording
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from phasegate.core.timeline import Recording
 from phasegate.load.health import ClientHealth
 from phasegate.load.workers.job import Job
-from phasegate.timeline import Recording
 
 
 @dataclass(frozen=True, slots=True)

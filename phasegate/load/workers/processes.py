@@ -21,10 +21,10 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from time import monotonic
 
-from phasegate.load.workers.crew import WorkersError
-from phasegate.load.workers.cue import WorkerCue
+from phasegate.load.workers.control_channel import WorkerCue
 from phasegate.load.workers.job import Job
 from phasegate.load.workers.messages import Batch, Command, Gone, Hello, Report, pack, unpack
+from phasegate.load.workers.worker_pool import WorkersError
 from phasegate.load.workers.working import Worker, hello
 
 BORN_WITHIN = 60.0

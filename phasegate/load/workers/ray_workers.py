@@ -21,10 +21,10 @@ from time import monotonic
 from typing import Any
 
 from phasegate import __version__
-from phasegate.load.workers.crew import WorkersError
-from phasegate.load.workers.cue import WorkerCue
+from phasegate.load.workers.control_channel import WorkerCue
 from phasegate.load.workers.job import Job
 from phasegate.load.workers.messages import Batch, Command, Gone, Hello, Report, unpack
+from phasegate.load.workers.worker_pool import WorkersError
 from phasegate.load.workers.working import Worker, hello
 
 WAIT = 0.5

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from phasegate import __version__
 from phasegate.load.driving import LoadResult
-from phasegate.load.workers.cue import Post, WorkerCue
+from phasegate.load.workers.control_channel import Post, WorkerCue
 from phasegate.load.workers.job import Job, do
 from phasegate.load.workers.messages import Command, Done, Failed, Hello, pack
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from phasegate.core.units import axis_unit, format_percent
 from phasegate.report.charts.plane import LEFT, Plane, plane
 from phasegate.report.charts.scale import nice_ticks
 from phasegate.report.charts.svg import WIDTH, Chart, circle, element, line, picture, rect
 from phasegate.report.document.model import Trend
 from phasegate.report.document.words import metric_name, show
-from phasegate.units import axis_unit, format_percent
 
 HEIGHT = 216.0
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from phasegate.core.units import axis_unit, format_percent, format_seconds
 from phasegate.report.charts.scale import Scale, nice_ticks
 from phasegate.report.charts.svg import WIDTH, Chart, element, hatched, line, picture, rect, text
 from phasegate.report.document.model import CellRow, WorkloadTable
 from phasegate.report.document.words import show
-from phasegate.units import axis_unit, format_percent, format_seconds
 
 LEFT, RIGHT, TOP, STEP, BAR = 8.0, 14.0, 22.0, 48.0, 20.0
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from phasegate.core.units import format_percent
 from phasegate.report.charts.scale import Scale, nice_ticks
 from phasegate.report.charts.svg import circle, diamond, element, line, picture, rect, text
 from phasegate.report.document.model import Row
 from phasegate.report.document.words import change, interval, metric_name, worse_by
-from phasegate.units import format_percent
 
 WIDTH, HEIGHT, PAD = 300.0, 40.0, 12.0
 AXIS_HEIGHT = 24.0

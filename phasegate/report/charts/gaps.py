@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from phasegate.core.units import axis_unit, format_seconds
 from phasegate.report.charts.plane import plane
 from phasegate.report.charts.scale import log_ticks, nice_ticks
 from phasegate.report.charts.svg import Chart, element, line, picture, rect, text
 from phasegate.report.document.model import Gaps, WorkloadTable
-from phasegate.units import axis_unit, format_seconds
 
 
 def gaps_chart(table: WorkloadTable) -> Chart | None:

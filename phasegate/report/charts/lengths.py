@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
+from phasegate.core.units import axis_unit, format_seconds
 from phasegate.report.charts.plane import Plane, plane
 from phasegate.report.charts.scale import nice_ticks
 from phasegate.report.charts.svg import Chart, circle, diamond, element, line, path, picture, text
 from phasegate.report.document.model import CellRow, Estimate, Fit, WorkloadTable
 from phasegate.report.document.words import metric_name, show
-from phasegate.units import axis_unit, format_seconds
 
 ROOM = 1.08
 """A chart ends a little above its highest value."""

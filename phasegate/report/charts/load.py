@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from phasegate.core.units import axis_unit, format_seconds
 from phasegate.report.charts.plane import LEFT, RIGHT, Plane, plane
 from phasegate.report.charts.scale import log_ticks, nice_ticks
 from phasegate.report.charts.svg import WIDTH, Chart, circle, diamond, element, line, path, picture, rect, text
 from phasegate.report.document.model import LevelRow, LimitRow, Load, ObjectiveRow
 from phasegate.report.document.words import metric_name, show
-from phasegate.units import axis_unit, format_seconds
 
 SHOWN = ("p50", "p95", "p99")
 

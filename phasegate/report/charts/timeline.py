@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from phasegate.core.units import axis_unit, format_seconds
 from phasegate.report.charts.scale import Scale, nice_ticks
 from phasegate.report.charts.svg import WIDTH, Chart, element, hatched, line, picture, rect, text
 from phasegate.report.document.model import RequestLine
-from phasegate.units import axis_unit, format_seconds
 
 LEFT, RIGHT, HEIGHT = 8.0, 8.0, 208.0
 PREFILL_TOP, DECODE_TOP, BAR = 34.0, 92.0, 26.0

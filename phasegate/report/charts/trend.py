@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import statistics
 
+from phasegate.core.units import axis_unit, format_percent
 from phasegate.report.charts.plane import LEFT, Plane, plane
 from phasegate.report.charts.scale import nice_ticks
 from phasegate.report.charts.svg import WIDTH, Chart, circle, element, line, path, picture, rect, text
 from phasegate.report.document.model import Trend, TrendPoint
 from phasegate.report.document.words import metric_name, show, worse_by
-from phasegate.units import axis_unit, format_percent
 
 HEIGHT = 216.0
 

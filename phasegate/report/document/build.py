@@ -10,21 +10,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from phasegate import __version__
+from phasegate.core.session import Session
 from phasegate.gate.policy import Policy
 from phasegate.gate.slo import Objective
 from phasegate.gate.slo_share import Kept
 from phasegate.gate.verdict import GateResult
-from phasegate.lab import Lab
-from phasegate.load_lab import LoadLab
+from phasegate.measure.load_runner import LoadLab
+from phasegate.measure.session_runner import Lab
 from phasegate.report.document.codec import plain
 from phasegate.report.document.from_gate import gate_of, trends_of
-from phasegate.report.document.from_lab import example_request, tables_of
 from phasegate.report.document.from_load import load_of
+from phasegate.report.document.from_runner import example_request, tables_of
 from phasegate.report.document.headline import Parts, headline_of
 from phasegate.report.document.model import SCHEMA, Document, Environment, Failure, Law, Reproduce
 from phasegate.report.document.scrub import scrubbed
 from phasegate.report.document.surroundings import environment_of, session_environment, validity_of
-from phasegate.session import Session
 from phasegate.stats.outcome import LawResult
 
 

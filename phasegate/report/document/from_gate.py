@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from phasegate.core.metric import Better
+from phasegate.core.session import Session
 from phasegate.gate.blocks import orders
 from phasegate.gate.facts import MetricFacts
 from phasegate.gate.levels import Key, Side
 from phasegate.gate.policy import Policy
 from phasegate.gate.verdict import Finding, GateResult
-from phasegate.metric import Better
 from phasegate.report.document.model import Gate, Row, Trend, TrendPoint
 from phasegate.report.document.numbers import finite
-from phasegate.session import Session
 
 NEWEST = 40
 """Sessions that a trend shows at most."""

@@ -8,12 +8,12 @@ from phasegate.gate.facts import facts_of
 from phasegate.gate.slo import Objective
 from phasegate.gate.slo_search import Limit
 from phasegate.gate.slo_share import Kept, attained
-from phasegate.load_lab import LoadLab
-from phasegate.load_run import LevelRun, ended_well
+from phasegate.measure.load_runner import LoadLab
 from phasegate.report.document.from_server import counted_of
 from phasegate.report.document.model import Estimate, LevelRow, LimitRow, Load, ObjectiveRow
 from phasegate.report.document.numbers import estimate
 from phasegate.report.load_tables import all_stall_lines, batching_lines, level_notes
+from phasegate.stats.level_run import LevelRun, ended_well
 
 METRICS = ("ttft", "tpot", "e2el")
 

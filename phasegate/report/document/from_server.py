@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from phasegate.measure.server_metrics import ServerView
 from phasegate.report import run_words
 from phasegate.report.document.model import ServerCounted
 from phasegate.report.server_lines import ServerRow, server_rows
-from phasegate.run import WorkloadRun
-from phasegate.server_view import ServerView
 from phasegate.stats.counters import TIMES, ServerCounts
+from phasegate.stats.workload_run import WorkloadRun
 
 
 def server_timings_of(view: ServerView, runs: Iterable[WorkloadRun]) -> dict[str, dict[str, float]] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from phasegate.core.units import format_percent
 from phasegate.report.document.headline_parts import (
     Parts,
     also_words,
@@ -20,7 +21,6 @@ from phasegate.report.document.words import (
     sessions_words,
     value,
 )
-from phasegate.units import format_percent
 
 
 def green(word: str) -> Callable[[Parts], Headline]:

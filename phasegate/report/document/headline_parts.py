@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from phasegate.core.units import format_percent
 from phasegate.report.document.model import Gate, Headline, Law, Load, ObjectiveRow, Row, Validity
 from phasegate.report.document.words import (
     interval,
@@ -12,7 +13,6 @@ from phasegate.report.document.words import (
     sessions_words,
     source_words,
 )
-from phasegate.units import format_percent
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from phasegate.core.units import format_percent, format_seconds
 from phasegate.gate.levers import lever_line
 from phasegate.gate.slower_phase import leading_row
 from phasegate.report.document.headline_parts import (
@@ -23,7 +24,6 @@ from phasegate.report.document.words import (
     sessions_words,
     values_words,
 )
-from phasegate.units import format_percent, format_seconds
 
 
 def regression(parts: Parts) -> Headline:

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from phasegate.hiding import hide
+from phasegate.core.hiding import hide
+from phasegate.core.showing import shown
 from phasegate.report.document.model import Document
-from phasegate.showing import shown
 
 
 def scrubbed(document: Document, secrets: Collection[str] = ()) -> Document:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from phasegate.core.units import format_percent, format_seconds
 from phasegate.report.document.model import Document, ServerCounted
-from phasegate.units import format_percent, format_seconds
 
 
 @dataclass(frozen=True, slots=True)

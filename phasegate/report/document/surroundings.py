@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from phasegate.engines.identity import UNKNOWN, ClientIdentity, ServerIdentity
+from phasegate.cli.profile_lines import profile_words
+from phasegate.core.identity import UNKNOWN, ClientIdentity, ServerIdentity
+from phasegate.core.session import Session
+from phasegate.core.units import format_percent, format_seconds
 from phasegate.gate.policy import Policy
-from phasegate.lab import Lab
+from phasegate.measure.session_runner import Lab
 from phasegate.report import run_words
 from phasegate.report.document.model import Environment, Failure, PolicyValue, Validity
-from phasegate.report.profile_lines import profile_words
-from phasegate.session import Session
-from phasegate.units import format_percent, format_seconds
 
 
 def environment_of(lab: Lab, policy: Policy, objectives: Sequence[str], reference: Sequence[Session]) -> Environment:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from phasegate.core.units import format_percent, format_rate, format_seconds
 from phasegate.report.document.model import Gate, Row
-from phasegate.units import format_percent, format_rate, format_seconds
 
 _NAMES = {
     "ttft": "TTFT",

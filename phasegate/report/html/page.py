@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from phasegate.core.units import format_percent, format_rate, format_seconds
 from phasegate.report.charts.blocks import blocks_chart
 from phasegate.report.charts.cache import cache_chart
 from phasegate.report.charts.change import change_bar, ruler
@@ -37,7 +38,6 @@ from phasegate.report.document.words import (
     this_side,
 )
 from phasegate.report.html.missing import missing_sections
-from phasegate.units import format_percent, format_rate, format_seconds
 
 MOST_TRENDS = 12
 """Trends that a page draws; more would be scrolled past. The rest are in the JSON."""

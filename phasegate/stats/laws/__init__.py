@@ -5,10 +5,10 @@ Each law is a function from plain arrays to a `LawResult`. None knows where its 
 
 from phasegate.stats.laws.cache import cached_faster
 from phasegate.stats.laws.common import held_back
+from phasegate.stats.laws.first_chunk import flat_decode
 from phasegate.stats.laws.lengths import bounded_slope, flat, rises
 from phasegate.stats.laws.line import linear
 from phasegate.stats.laws.load import amortises, stall_bounded
-from phasegate.stats.laws.lumps import flat_decode
 from phasegate.stats.laws.margins import (
     ALPHA,
     AMORTISE_MIN,

@@ -14,13 +14,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from phasegate.core.units import format_percent
 from phasegate.stats.blocks import MIN_BLOCKS, Table, table_of
 from phasegate.stats.equivalence import Judged, above
 from phasegate.stats.intervals import MeanInterval, mean_interval, more_needed
 from phasegate.stats.laws.common import percent, remedy, sentence, too_few
 from phasegate.stats.laws.margins import ALPHA, CACHE_CONTROL_MARGIN, CACHE_SAVING_MIN, CACHE_SLOWER_MIN
 from phasegate.stats.outcome import LawResult, Outcome
-from phasegate.units import format_percent
 
 CACHE_OFF = "cache_off"
 SLOWER = "slower"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from phasegate.core.units import format_percent
 from phasegate.stats.blocks import MIN_BLOCKS
 from phasegate.stats.intervals import MOST_NEEDED, MeanInterval
 from phasegate.stats.outcome import LawResult, Outcome
-from phasegate.units import format_percent
 
 
 def too_few(law: str, n: int, unit: str, alpha: float) -> LawResult:

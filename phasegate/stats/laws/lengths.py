@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from phasegate.core.units import format_percent, format_rate, format_seconds
 from phasegate.stats.blocks import MIN_BLOCKS, Table, table_of
 from phasegate.stats.equivalence import Judged, above, most_tense, within
 from phasegate.stats.intervals import MeanInterval, mean_interval
@@ -19,7 +20,6 @@ from phasegate.stats.laws.common import as_ratio, percent, remedy, sentence, too
 from phasegate.stats.laws.margins import ALPHA, TPOT_SLOPE_MARGIN, TTFT_RISE_MIN
 from phasegate.stats.outcome import LawResult, Outcome
 from phasegate.stats.trend import block_slopes, rising_p
-from phasegate.units import format_percent, format_rate, format_seconds
 
 PER = 1000.0
 """Slopes are told per this many tokens."""

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasegate.core.units import format_percent, format_seconds
 from phasegate.stats.blocks import MIN_BLOCKS, Table, table_of
 from phasegate.stats.equivalence import Judged, most_tense, within
 from phasegate.stats.first_event import ONE_TOKEN, FirstEvent
 from phasegate.stats.intervals import mean_interval
 from phasegate.stats.laws.common import percent, remedy, sentence, too_few
-from phasegate.stats.laws.lumps import per_token, too_short, under_each
+from phasegate.stats.laws.first_chunk import per_token, too_short, under_each
 from phasegate.stats.laws.margins import (
     ALPHA,
     LINEAR_INTERCEPT_MARGIN,
@@ -29,7 +30,6 @@ from phasegate.stats.laws.margins import (
     TPOT_FLAT_MARGIN,
 )
 from phasegate.stats.outcome import LawResult, Outcome, combined
-from phasegate.units import format_percent, format_seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from phasegate.core.units import format_seconds
 from phasegate.stats.blocks import MIN_BLOCKS, table_of
 from phasegate.stats.equivalence import above
 from phasegate.stats.intervals import mean_interval
 from phasegate.stats.laws.common import as_ratio, remedy, sentence, too_few
 from phasegate.stats.laws.margins import ALPHA, AMORTISE_MIN
 from phasegate.stats.outcome import LawResult, Outcome
-from phasegate.units import format_seconds
 
 
 def amortises(

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from phasegate.core.units import format_percent, format_seconds
 from phasegate.stats.intervals import MOST_NEEDED, ProportionInterval, proportion_interval
 from phasegate.stats.laws.margins import ALPHA, STALL_FACTOR, STALL_FLOOR, STALLED_REFUSED, STALLED_TOLERATED
 from phasegate.stats.outcome import LawResult, Outcome
-from phasegate.units import format_percent, format_seconds
 
 UNIT = "fraction of requests"
 

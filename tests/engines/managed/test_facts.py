@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
+from phasegate.core.identity import ServerIdentity, client_identity
+from phasegate.core.settings_file import SettingsError
+from phasegate.core.target import Target
+from phasegate.diagnose.roofline import ModelFacts
 from phasegate.engines.hardware import Device
-from phasegate.engines.identity import ServerIdentity, client_identity
 from phasegate.engines.managed import facts, torch_probe
 from phasegate.engines.managed.engine import ManagedEngine, ManagedSettings
 from phasegate.engines.managed.facts import model_facts, processor
@@ -23,11 +26,8 @@ from phasegate.engines.managed.numbers import Numbers
 from phasegate.engines.managed.places import Place
 from phasegate.engines.model_config import stored_dtype
 from phasegate.engines.profile import profile_named
-from phasegate.gate.roofline import ModelFacts
-from phasegate.lab import Lab
-from phasegate.limits import hardware_of, model_of
-from phasegate.load.target import Target
-from phasegate.strict_yaml import SettingsError
+from phasegate.measure.hardware_limits import hardware_of, model_of
+from phasegate.measure.session_runner import Lab
 from tests.engines.managed.conftest import MakeEngine
 
 CONFIG = {

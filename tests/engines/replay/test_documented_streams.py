@@ -10,15 +10,15 @@ from dataclasses import replace
 
 import pytest
 
-from phasegate.engines.profile import profile_named, profiles
-from phasegate.metric import (
+from phasegate.core.metric import (
     Undefined,
     request_latency,
     time_per_output_token,
     time_to_first_output_token,
     time_to_first_token,
 )
-from phasegate.timeline import Read, Timeline
+from phasegate.core.timeline import Read, Timeline
+from phasegate.engines.profile import profile_named, profiles
 from phasegate.wire.decoding import decode
 from tests.engines.replay.streams import DOCUMENTED, FOLDER, STEP, Documented
 

@@ -13,24 +13,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from phasegate.cli.profile_lines import profile_words
+from phasegate.core.prompt import Calibration
+from phasegate.core.prompt_vocabulary import COMMON_WORDS
+from phasegate.core.timeline import Expected
+from phasegate.core.workload import parse_workload
+from phasegate.diagnose.from_runs import situation_of
 from phasegate.engines.address import target_at
 from phasegate.engines.base import EngineError
 from phasegate.engines.cache_mark import too_short_reason, unmarked_reason
 from phasegate.engines.profile import profile_named
-from phasegate.examination import measure_repeats
-from phasegate.gate.diagnose.from_runs import situation_of
-from phasegate.lab import Lab, MeasurementError
-from phasegate.load.door import Door
 from phasegate.load.mix import plan_mixed
-from phasegate.opening import Opening, open_lab
-from phasegate.prompt import Calibration
-from phasegate.report.profile_lines import profile_words
-from phasegate.run import WorkloadRun
+from phasegate.load.request_builder import Door
+from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.measure_for_diagnosis import measure_repeats
+from phasegate.measure.session_runner import Lab, MeasurementError
 from phasegate.stats.laws.cache import CACHE_OFF, KNOWN_MISS
 from phasegate.stats.outcome import LawResult, Outcome
-from phasegate.timeline import Expected
-from phasegate.words import COMMON_WORDS
-from phasegate.workload import parse_workload
+from phasegate.stats.workload_run import WorkloadRun
 from tests.engines.replay.marked_cache import TEMPLATE, MarkedCache, marked_text, parts_of
 from tests.laws.bench import CLAIMS, WORKLOADS, Bench
 from tests.loopback import Loopback

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Expected, Recording
 from phasegate.engines.address import target_at
 from phasegate.engines.profile import EngineProfile, profile_named
 from phasegate.load.client import Client
-from phasegate.load.request import Request
-from phasegate.load.target import Target
-from phasegate.timeline import Expected, Recording
 from phasegate.wire.decoding import decode
 from tests.engines.replay.streams import DOCUMENTED, Documented
 from tests.loopback import Answer, Loopback, Served

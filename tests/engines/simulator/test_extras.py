@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from phasegate.core.timeline import Channel
 from phasegate.engines.simulator.config import Reasoning, Speculation
 from phasegate.engines.simulator.extras import Extras, Part
 from phasegate.engines.simulator.timetable import simulate
-from phasegate.timeline import Channel
 from tests.engines.simulator.arrivals import QUIET, alone, arrival, gaps, tpot, ttft
 from tests.load_runs import load_lab_on
 

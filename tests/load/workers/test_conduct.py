@@ -7,16 +7,16 @@ from time import monotonic
 
 import pytest
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Ending, Recording
 from phasegate.load.driving import LoadResult, OnDone
 from phasegate.load.load_check import load_problem
-from phasegate.load.request import Request
 from phasegate.load.shapes import Shape
-from phasegate.load.target import Target
-from phasegate.load.workers.conduct import conduct
+from phasegate.load.workers.coordinator import conduct
 from phasegate.load.workers.driver import Several
 from phasegate.load.workers.job import Job
 from phasegate.load.workers.messages import Start, Stop
-from phasegate.timeline import Ending, Recording
 from phasegate.wire.openai_stream import decode
 from tests.load.workers.thread_crew import ThreadCrew
 from tests.loopback import Answer, Loopback, Served, steady

@@ -4,10 +4,9 @@ import dataclasses
 
 import pytest
 
+from phasegate.core.target import Target
 from phasegate.load.driving import LoadResult
 from phasegate.load.health import ClientHealth, WorkerHealth
-from phasegate.load.own_error import Calibrations
-from phasegate.load.target import Target
 from phasegate.load.workers.choice import WorkersAsked
 from phasegate.load.workers.driver import (
     Auto,
@@ -19,6 +18,7 @@ from phasegate.load.workers.driver import (
     worker_remark,
 )
 from phasegate.load.workers.job import Job
+from phasegate.measure.own_error import Calibrations
 from tests.load.workers.test_conduct import requests
 from tests.load.workers.thread_crew import ThreadCrew
 from tests.loopback import Loopback, steady

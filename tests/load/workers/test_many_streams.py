@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from phasegate.load.request import Request
-from phasegate.load.target import Target
+from phasegate.core.request import Request
+from phasegate.core.target import Target
 from phasegate.load.workers.driver import Driver, OneProcess, Several
 from phasegate.load.workers.job import Job
 from phasegate.load.workers.processes import ProcessCrew

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Ending, Read, Recording
 from phasegate.load.driving import LoadResult
 from phasegate.load.health import ClientHealth
 from phasegate.load.load_check import load_problem
-from phasegate.load.request import Request
 from phasegate.load.shapes import Shape
-from phasegate.load.target import Target
 from phasegate.load.workers.job import Job
 from phasegate.load.workers.merge import Part, merged, peak_in_flight, shifted, worst
 from phasegate.load.workers.messages import Done
 from phasegate.load.workers.plan import Share, divide_closed, divide_open
-from phasegate.load_run import LevelRun, Round
-from phasegate.timeline import Ending, Read, Recording
+from phasegate.stats.level_run import LevelRun, Round
 from phasegate.wire.openai_stream import decode
 from tests.loopback import event, usage
 

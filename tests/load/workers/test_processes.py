@@ -13,15 +13,15 @@ from time import monotonic, sleep
 import psutil
 import pytest
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Ending, Recording
 from phasegate.load.closed import run_closed
-from phasegate.load.request import Request
-from phasegate.load.target import Target
-from phasegate.load.workers.crew import WorkersError
 from phasegate.load.workers.driver import Several
 from phasegate.load.workers.job import Job
 from phasegate.load.workers.processes import ProcessCrew
-from phasegate.load_run import LevelRun, Round
-from phasegate.timeline import Ending, Recording
+from phasegate.load.workers.worker_pool import WorkersError
+from phasegate.stats.level_run import LevelRun, Round
 from phasegate.wire.decoding import decode
 from tests.loopback import Answer, Loopback, Served, steady
 

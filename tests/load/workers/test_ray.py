@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from phasegate.core.request import Request
+from phasegate.core.target import Target
+from phasegate.core.timeline import Ending, Recording
 from phasegate.load.closed import run_closed
-from phasegate.load.request import Request
-from phasegate.load.target import Target
-from phasegate.load.workers.crew import WorkersError
 from phasegate.load.workers.driver import Several
 from phasegate.load.workers.job import Job
 from phasegate.load.workers.ray_workers import RayCrew
-from phasegate.load_run import LevelRun, Round
+from phasegate.load.workers.worker_pool import WorkersError
+from phasegate.stats.level_run import LevelRun, Round
 from phasegate.stats.percentile import nearest_rank
-from phasegate.timeline import Ending, Recording
 from phasegate.wire.openai_stream import decode
 from tests.loopback import Answer, Loopback, Served, steady
 

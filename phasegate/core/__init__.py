@@ -1,0 +1,1 @@
+"""The words that everything else speaks in; imports nothing of ours."""

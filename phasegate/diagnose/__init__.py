@@ -1,0 +1,41 @@
+"""From measurements to the decision: which phase takes the time, which lever helps, and what does not.
+
+Pure. A `Situation` holds what was measured; `diagnose` asks every rule in `RULES` and ranks what they find.
+`from_runs` and `from_sessions` make situations from what the suite measures and stores.
+"""
+
+from __future__ import annotations
+
+from phasegate.diagnose.explanation import Confidence, Explanation, Rule
+from phasegate.diagnose.observations import (
+    Ask,
+    CacheCalls,
+    Level,
+    Limits,
+    Machine,
+    Repeats,
+    Situation,
+    Stall,
+    Steps,
+)
+from phasegate.diagnose.proof import Proof
+from phasegate.diagnose.rules import RULES, Diagnosis, diagnose
+
+__all__ = [
+    "RULES",
+    "Ask",
+    "CacheCalls",
+    "Confidence",
+    "Diagnosis",
+    "Explanation",
+    "Level",
+    "Limits",
+    "Machine",
+    "Proof",
+    "Repeats",
+    "Rule",
+    "Situation",
+    "Stall",
+    "Steps",
+    "diagnose",
+]

@@ -1,0 +1,1 @@
+"""Measuring put together: a session, levels of load, comparisons, calibration."""

@@ -1,0 +1,1 @@
+"""Phasegate as a pytest plugin, in the order of a run."""
