@@ -22,7 +22,7 @@ from benchmarks._page import write_page
 from phasegate.core.timeline import Timeline
 from phasegate.engines.generated.spec import ModelSpec
 from phasegate.engines.generated.vocabulary import next_word
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.session_runner import SessionRunner
 from phasegate.plugin import STATE
 from phasegate.pytest_plugin.state import PerfState
 from phasegate.report.document.from_server import server_timings_of
@@ -57,8 +57,8 @@ class Keeper:
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """Ask how busy others were while the engine still runs: what it used counts as the suite's own only then."""
         state = item.config.stash.get(STATE, None)
-        if nextitem is None and state is not None and state.lab is not None and state.lab.watch is not None:
-            self._foreign = state.lab.watch.report().foreign
+        if nextitem is None and state is not None and state.runner is not None and state.runner.watch is not None:
+            self._foreign = state.runner.watch.report().foreign
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -73,22 +73,22 @@ class Keeper:
             "informing": self._informing,
             "foreign_cores": self._foreign,
         }
-        if state is not None and state.lab is not None:
-            facts |= facts_of(state, state.lab)
+        if state is not None and state.runner is not None:
+            facts |= facts_of(state, state.runner)
         write_page(self._result, json.dumps(facts, indent=1))
 
 
-def facts_of(state: PerfState, lab: Lab) -> dict[str, Any]:
+def facts_of(state: PerfState, runner: SessionRunner) -> dict[str, Any]:
     """What a run says of its engine, as plain values. Times are in seconds."""
-    runs = list(lab.runs.values())
+    runs = list(runner.runs.values())
     lines = [line for run in runs for line in run.timelines()]
     checked, wrong = check_answers(lines)
     return {
-        "version": lab.server.version,
-        "model": lab.server.model,
-        "hardware": lab.server.hardware,
-        "settings": dict(lab.server.settings),
-        "start_seconds": getattr(lab.engine, "start_seconds", None),
+        "version": runner.server.version,
+        "model": runner.server.model,
+        "hardware": runner.server.hardware,
+        "settings": dict(runner.server.settings),
+        "start_seconds": getattr(runner.engine, "start_seconds", None),
         "token_sources": dict(Counter(str(line.token_source) for line in lines)),
         "answers_checked": checked,
         "answers_wrong": wrong,
@@ -106,7 +106,7 @@ def facts_of(state: PerfState, lab: Lab) -> dict[str, Any]:
         ],
         "cells": [one for run in runs for one in cells_of(run)],
         "levels": levels_of(state),
-        "first_token": server_timings_of(lab.server_view, runs),
+        "first_token": server_timings_of(runner.server_metrics, runs),
     }
 
 

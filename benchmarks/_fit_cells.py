@@ -20,7 +20,7 @@ from phasegate.core.metric import Undefined, metric_named
 from phasegate.core.timeline import Timeline
 from phasegate.engines.host_probe import FOREIGN_LIMIT
 from phasegate.load.closed import run_closed
-from phasegate.measure.session_runner import Lab, MeasurementError
+from phasegate.measure.session_runner import MeasurementError, SessionRunner
 from phasegate.wire.openai_stream import decode
 
 SPARE_VISITS = 20
@@ -166,7 +166,7 @@ def _step(lines: Sequence[Timeline], cell: Cell) -> tuple[float, float] | None:
 
 
 def measure(
-    lab: Lab, cells: Sequence[Cell], rounds: int, say: Callable[[str], None], *, noisy: bool = False
+    runner: SessionRunner, cells: Sequence[Cell], rounds: int, say: Callable[[str], None], *, noisy: bool = False
 ) -> dict[Cell, CellRun]:
     """Every cell in every round, in an order drawn anew each time, so that a drift of the machine falls on all.
 
@@ -177,16 +177,16 @@ def measure(
         MeasurementError: a request failed, or its answer does not tell its length, or the machine stayed busy.
     """
     runs = {cell: CellRun(cell) for cell in cells}
-    rng = np.random.default_rng(lab.seed)
+    rng = np.random.default_rng(runner.seed)
     numbers = itertools.count()
     spare = SPARE_VISITS
-    _visit(lab, cells[0], next(numbers))  # warm-up: code, caches and weights
+    _visit(runner, cells[0], next(numbers))  # warm-up: code, caches and weights
     for number in range(rounds):
         waiting = [cells[int(place)] for place in rng.permutation(len(cells))]
         while waiting:
             cell = waiting.pop(0)
             watch = ForeignCpu()
-            lines = _visit(lab, cell, next(numbers))
+            lines = _visit(runner, cell, next(numbers))
             busy = watch.cores()
             say(f"round {number + 1} of {rounds}: {cell.name}, others used {busy:.2f} cores")
             if busy > FOREIGN_LIMIT and not noisy:
@@ -229,11 +229,11 @@ def _own_seconds() -> float:
     return spent
 
 
-def _visit(lab: Lab, cell: Cell, number: int) -> list[Timeline]:
-    requests = lab.fresh_requests(
+def _visit(runner: SessionRunner, cell: Cell, number: int) -> list[Timeline]:
+    requests = runner.fresh_requests(
         "chat", cell.prompt, cell.output, cell.requests, name=cell.name, first=number * BLOCK_OF_PROMPTS
     )
-    result = run_closed(lab.target, requests, max_concurrency=cell.streams)
+    result = run_closed(runner.target, requests, max_concurrency=cell.streams)
     if result.partial:
         raise KeyboardInterrupt
     lines = [decode(recording) for recording in result.recordings]

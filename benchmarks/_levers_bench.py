@@ -18,8 +18,8 @@ from phasegate.core.request import Request
 from phasegate.core.timeline import Expected, Timeline
 from phasegate.diagnose.from_runs import ask_of
 from phasegate.load.closed import run_closed
-from phasegate.measure.connect import Opening, open_lab
-from phasegate.measure.session_runner import Lab, MeasurementError
+from phasegate.measure.connect import EngineOptions, connect
+from phasegate.measure.session_runner import MeasurementError, SessionRunner
 from phasegate.stats.intervals import mean_interval
 from phasegate.stats.level_run import Round
 from phasegate.wire.openai_stream import decode
@@ -45,7 +45,7 @@ class Lever:
     name: str
     before: str
     after: str
-    visit: Callable[[Lab, int], Values]
+    visit: Callable[[SessionRunner, int], Values]
     blocks: int = 6
 
 
@@ -79,7 +79,7 @@ class Measured:
 class _Side:
     """One engine and the values of its blocks."""
 
-    lab: Lab
+    runner: SessionRunner
     blocks: list[dict[str, float]] = field(default_factory=list)
 
 
@@ -90,14 +90,14 @@ def measure(lever: Lever, seed: int, blocks: int | None = None) -> Measured:
         EngineError, MeasurementError: an engine cannot be started, or a request failed.
     """
     with ExitStack() as stack:
-        opening = Opening(base_url=None, seed=seed)
+        engine_options = EngineOptions(base_url=None, seed=seed)
         sides = [
-            _Side(stack.enter_context(open_lab(replace(opening, engine_config=settings))))
+            _Side(stack.enter_context(connect(replace(engine_options, engine_config=settings))))
             for settings in (lever.before, lever.after)
         ]
         numbers = itertools.count(1)
         for side in sides:
-            lever.visit(side.lab, next(numbers))
+            lever.visit(side.runner, next(numbers))
         for block in range(blocks or lever.blocks):
             _one_block(lever, sides, numbers, flipped=block % 2 == 1)
     return Measured(lever, tuple(effects(sides[0].blocks, sides[1].blocks)))
@@ -107,7 +107,7 @@ def _one_block(lever: Lever, sides: Sequence[_Side], numbers: itertools.count[in
     order = (1, 0, 0, 1) if flipped else (0, 1, 1, 0)
     seen: tuple[list[Values], list[Values]] = ([], [])
     for place in order:
-        seen[place].append(lever.visit(sides[place].lab, next(numbers)))
+        seen[place].append(lever.visit(sides[place].runner, next(numbers)))
     for side, visits in zip(sides, seen, strict=True):
         side.blocks.append({name: float(np.median([one[name] for one in visits])) for name in visits[0]})
 
@@ -127,11 +127,11 @@ def _effect(name: str, before: Sequence[float], after: Sequence[float]) -> Effec
     return Effect(name, float(np.median(before)), float(np.median(after)), math.exp(middle), *ends)
 
 
-def alone(prompt: int, output: int, requests: int = 2) -> Callable[[Lab, int], Values]:
+def alone(prompt: int, output: int, requests: int = 2) -> Callable[[SessionRunner, int], Values]:
     """One request after another, every prompt new: TTFT, TPOT, and how many tokens a step yields."""
 
-    def visit(lab: Lab, number: int) -> Values:
-        ask = ask_of("alone", _send(lab, _fresh(lab, prompt, output, requests, number)), prompt)
+    def visit(runner: SessionRunner, number: int) -> Values:
+        ask = ask_of("alone", _send(runner, _fresh(runner, prompt, output, requests, number)), prompt)
         values = {"TTFT": ask.ttft, "TPOT": ask.tpot, "total": ask.total}
         if ask.steps is not None and ask.steps.drafted:
             values["tokens a step"] = ask.steps.tokens_per_step
@@ -140,13 +140,13 @@ def alone(prompt: int, output: int, requests: int = 2) -> Callable[[Lab, int], V
     return visit
 
 
-def second_call(prompt: int) -> Callable[[Lab, int], Values]:
+def second_call(prompt: int) -> Callable[[SessionRunner, int], Values]:
     """A prompt and the same prompt again: TTFT of both."""
 
-    def visit(lab: Lab, number: int) -> Values:
-        (request,) = _fresh(lab, prompt, 4, 1, number)
+    def visit(runner: SessionRunner, number: int) -> Values:
+        (request,) = _fresh(runner, prompt, 4, 1, number)
         again = replace(request, request_id=f"{request.request_id} again", expected=_warm(request))
-        first, second = (ask_of("call", _send(lab, [one])).ttft for one in (request, again))
+        first, second = (ask_of("call", _send(runner, [one])).ttft for one in (request, again))
         assert first is not None
         assert second is not None
         return {"TTFT": first, "TTFT, second call": second}
@@ -158,11 +158,11 @@ def _warm(request: Request) -> Expected:
     return replace(request.expected, cold_prompt=False)
 
 
-def together(users: int, prompt: int, output: int) -> Callable[[Lab, int], Values]:
+def together(users: int, prompt: int, output: int) -> Callable[[SessionRunner, int], Values]:
     """So many users at a time, each with one request: TTFT, TPOT, and tokens a second over all."""
 
-    def visit(lab: Lab, number: int) -> Values:
-        lines = _send(lab, _fresh(lab, prompt, output, users, number), users)
+    def visit(runner: SessionRunner, number: int) -> Values:
+        lines = _send(runner, _fresh(runner, prompt, output, users, number), users)
         ask = ask_of("together", lines, prompt)
         values = {"TTFT": ask.ttft, "TPOT": ask.tpot, "total": ask.total}
         known = {name: value for name, value in values.items() if value is not None}
@@ -171,12 +171,12 @@ def together(users: int, prompt: int, output: int) -> Callable[[Lab, int], Value
     return visit
 
 
-def _fresh(lab: Lab, prompt: int, output: int, count: int, number: int) -> list[Request]:
-    return lab.fresh_requests(lab.endpoint, prompt, output, count, name="levers", first=number * 1000)
+def _fresh(runner: SessionRunner, prompt: int, output: int, count: int, number: int) -> list[Request]:
+    return runner.fresh_requests(runner.endpoint, prompt, output, count, name="levers", first=number * 1000)
 
 
-def _send(lab: Lab, requests: Sequence[Request], users: int = 1) -> list[Timeline]:
-    result = run_closed(lab.target, requests, max_concurrency=users)
+def _send(runner: SessionRunner, requests: Sequence[Request], users: int = 1) -> list[Timeline]:
+    result = run_closed(runner.target, requests, max_concurrency=users)
     if result.partial:
         raise KeyboardInterrupt
     lines = [decode(recording) for recording in result.recordings]

@@ -40,7 +40,7 @@ BETWEEN_TWO = 8.5 / 8.0
 class OddTally:
     """What the gate said over the builds of one situation."""
 
-    situation: str
+    observations: str
     baseline: int
     candidate: int
     builds: int = 0
@@ -50,11 +50,11 @@ class OddTally:
     hidden: int | None = None
 
 
-Situation = Callable[[np.random.Generator, Noise, OddTally], Floats]
+Observations = Callable[[np.random.Generator, Noise, OddTally], Floats]
 """Requests of an unchanged build: sessions x comparisons x requests, seconds."""
 
 
-def two_kinds(share: float, gap: float, *, alike: bool = False) -> Situation:
+def two_kinds(share: float, gap: float, *, alike: bool = False) -> Observations:
     """Sessions of which a share is slower by ``gap`` in all they measure.
 
     ``alike`` makes all of a candidate's sessions of one kind.
@@ -87,7 +87,7 @@ def _requests(rng: np.random.Generator, noise: Noise, tally: OddTally) -> Floats
     return draw_sessions(rng, noise, tally.baseline, tally.candidate, REQUESTS).requests
 
 
-def situations() -> list[tuple[Situation, OddTally]]:
+def situations() -> list[tuple[Observations, OddTally]]:
     """What is simulated, with fresh tallies; one stream of random numbers each."""
     return [
         (two_kinds(0.3, 0.08), OddTally("two kinds: 3 in 10 sessions 8 % slower", 8, 3)),
@@ -151,7 +151,12 @@ def odd_table(tallies: Sequence[OddTally], share: Callable[[int, int], str]) -> 
     yield f"| {' | '.join(HEADINGS)} |"
     yield "|---" * len(HEADINGS) + "|"
     for one in tallies:
-        cells = [one.situation, f"{one.baseline} sessions", f"{one.candidate} sessions", share(one.alarms, one.builds)]
+        cells = [
+            one.observations,
+            f"{one.baseline} sessions",
+            f"{one.candidate} sessions",
+            share(one.alarms, one.builds),
+        ]
         cells += [f"{100 * one.undecided / (one.builds * COMPARISONS):.1f}", share(one.found, 2 * one.builds)]
         cells += ["-" if one.hidden is None else share(one.hidden, 2 * one.builds)]
         yield f"| {' | '.join(cells)} |"

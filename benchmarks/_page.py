@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from phasegate.core.atomic_write import write_whole
+from phasegate.core.atomic_write import write_atomic
 from phasegate.core.identity import client_identity
 
 
@@ -38,4 +38,4 @@ def row(cells: Sequence[str]) -> str:
 def write_page(path: Path, text: str) -> None:
     """The page in one step: a reader, or a kill, sees the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text)
+    write_atomic(path, text)

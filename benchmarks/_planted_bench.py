@@ -25,9 +25,9 @@ from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy
 from phasegate.gate.verdict import GateResult
 from phasegate.measure.compare_runs import gate_stored
-from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.connect import EngineOptions, connect
 from phasegate.measure.measure_session import session_of, sit
-from phasegate.measure.session_runner import Lab, MeasurementError
+from phasegate.measure.session_runner import MeasurementError, SessionRunner
 from phasegate.store.baseline_folder import BaselineStore
 
 SPARE_BASELINE = 6
@@ -169,8 +169,8 @@ class Bench:
     def _elapsed(self) -> float:
         return time.monotonic() - self._began
 
-    def _opening(self, number: int, plant: Plant | None) -> Opening:
-        return Opening(None, engine=self.engine, engine_config=self._words(plant), seed=self.seed + number)
+    def _engine_options(self, number: int, plant: Plant | None) -> EngineOptions:
+        return EngineOptions(None, engine=self.engine, engine_config=self._words(plant), seed=self.seed + number)
 
     def _words(self, plant: Plant | None) -> str:
         return f"{self.matrix.baseline} {plant.settings if plant else ''}".strip()
@@ -178,16 +178,18 @@ class Bench:
     def _baseline(self, wanted: int) -> list[Session]:
         """Sessions of unchanged settings that are stored already, else as ``--update-baselines`` would record them."""
         kept: list[Session] = []
-        with open_lab(self._opening(0, None)) as lab:
-            stored = self.store.read(session_of(lab, [], None).fingerprint)
+        with connect(self._engine_options(0, None)) as runner:
+            stored = self.store.read(session_of(runner, [], None).fingerprint)
             if stored:
                 self.say(f"judging by the {len(stored)} sessions that are stored already")
                 return stored
             for tried in range(wanted + SPARE_BASELINE):
-                sitting = sit(lab, self.workloads, fresh=tried > 0, say=self.say)
-                lab = sitting.lab
-                problem = sitting.session.disturbed or next(iter(refusals([sitting.session], self.policy)), None)
-                kept += [] if problem else [sitting.session]
+                measured_session = sit(runner, self.workloads, fresh=tried > 0, say=self.say)
+                runner = measured_session.runner
+                problem = measured_session.session.disturbed or next(
+                    iter(refusals([measured_session.session], self.policy)), None
+                )
+                kept += [] if problem else [measured_session.session]
                 self.say(f"baseline session {len(kept)} of {wanted}{f': left out, {problem}' if problem else ''}")
                 if len(kept) == wanted:
                     break
@@ -202,9 +204,9 @@ class Bench:
     def _run(self, number: int, label: str, plant: Plant | None, baseline: Sequence[Session]) -> Run:
         """Measure and judge one run, and store its sessions; those that the gate saw come last and make it whole."""
         try:
-            with open_lab(self._opening(number, plant)) as lab:
-                gated = gate_stored(lab, self.workloads, self.store, self.policy, say=None)
-                extra = self._extra(lab, gated.candidate) if plant is not None else ()
+            with connect(self._engine_options(number, plant)) as runner:
+                gated = gate_stored(runner, self.workloads, self.store, self.policy, say=None)
+                extra = self._extra(runner, gated.candidate) if plant is not None else ()
         except MeasurementError as error:
             return Run(plant, problem=str(error))
         if extra:
@@ -228,16 +230,16 @@ class Bench:
         plain = replace(Policy(), compare_across=self.policy.compare_across)
         return judge(baseline, candidate, plain, planned=True)
 
-    def _extra(self, lab: Lab, judged: Sequence[Session]) -> tuple[Session, ...]:
+    def _extra(self, runner: SessionRunner, judged: Sequence[Session]) -> tuple[Session, ...]:
         """Sessions that give every workload as many as the policy's budget, for the true effect."""
         found: list[Session] = []
-        current = replace(lab, seed=lab.seed + SEED_OF_EXTRA)
+        current = replace(runner, seed=runner.seed + SEED_OF_EXTRA)
         while short := [
             one for one in self.workloads if sessions_with(one, [*judged, *found]) < self.policy.session_budget
         ]:
-            sitting = sit(current, short)
-            found.append(sitting.session)
-            current = sitting.lab
+            measured_session = sit(current, short)
+            found.append(measured_session.session)
+            current = measured_session.runner
         return tuple(found)
 
 

@@ -32,7 +32,7 @@ from phasegate.load.driving import LoadResult
 from phasegate.load.files import allow_open_files
 from phasegate.load.workers.driver import Several
 from phasegate.load.workers.job import Job
-from phasegate.load.workers.processes import ProcessCrew
+from phasegate.load.workers.processes import ProcessWorkerPool
 
 TOKEN_MARK = b'"content":"token '
 READ_SIZE = 32768
@@ -184,19 +184,19 @@ def _seen(result: LoadResult) -> list[Seen]:
 def _ours_in_processes(url: str, count: int, processes: int) -> Report:
     """Our client over several worker processes; CPU and memory are theirs together."""
     requests = tuple(Request(str(n), "chat", _body(str(n))) for n in range(count))
-    crew = ProcessCrew()
+    pool = ProcessWorkerPool()
     try:
-        crew.prepare(min(processes, count))
-        memory = _peak(crew)
-        result = Several(crew, processes).drive(Job(Target(url, "m", api_key="none"), requests, count))
-        return Report(_seen(result), result.health.cpu_seconds, _peak(crew) - memory)
+        pool.prepare(min(processes, count))
+        memory = _peak(pool)
+        result = Several(pool, processes).drive(Job(Target(url, "m", api_key="none"), requests, count))
+        return Report(_seen(result), result.health.cpu_seconds, _peak(pool) - memory)
     finally:
-        crew.close()
+        pool.close()
 
 
-def _peak(crew: ProcessCrew) -> int:
+def _peak(pool: ProcessWorkerPool) -> int:
     """Peak memory in bytes of all workers together."""
-    pages = [Path(f"/proc/{pid}/status").read_text(encoding="ascii") for pid in crew.pids()]
+    pages = [Path(f"/proc/{pid}/status").read_text(encoding="ascii") for pid in pool.pids()]
     return sum(int(line.split()[1]) * 1024 for page in pages for line in page.splitlines() if line.startswith("VmHWM"))
 
 

@@ -25,9 +25,9 @@ from phasegate.engines.cores import engine_cores
 from phasegate.engines.hardware import Device, measure_device
 from phasegate.engines.host_probe import HostWatch
 from phasegate.load.closed import run_closed
-from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.connect import EngineOptions, connect
 from phasegate.measure.hardware_limits import model_of
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.session_runner import SessionRunner
 from phasegate.wire.openai_stream import decode
 
 FORMATS = ("q8_0", "f16", "f32")
@@ -48,11 +48,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     for _ in range(given.rounds):
         for weights in FORMATS:
             config = f"weights={weights}"
-            with open_lab(Opening(base_url=None, engine_config=config, seed=secrets.randbits(32))) as lab:
+            with connect(EngineOptions(base_url=None, engine_config=config, seed=secrets.randbits(32))) as runner:
                 watch = HostWatch(engine_cores())
-                measure(lab, given.repeats, times[weights])
+                measure(runner, given.repeats, times[weights])
                 foreign.append(watch.report().foreign)
-                found[weights] = against(lab, device, times[weights])
+                found[weights] = against(runner, device, times[weights])
         device = better(device, measure_device(1, engine_cores()))
     found = {name: roofline(one.model, facts_for(device, name), one.measured) for name, one in found.items()}
     print_rows(found)
@@ -64,11 +64,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"\n{given.figure}")
 
 
-def measure(lab: Lab, repeats: int, times: dict[str, list[float]]) -> None:
+def measure(runner: SessionRunner, repeats: int, times: dict[str, list[float]]) -> None:
     """Add TTFT at both lengths and TPOT at the longer one."""
     for name, length in (("short", SHORT), ("long", LONG)):
-        requests = lab.fresh_requests("completions", length, OUTPUT, repeats, name=f"limit-{length}")
-        for recording in run_closed(lab.target, requests, max_concurrency=1).recordings:
+        requests = runner.fresh_requests("completions", length, OUTPUT, repeats, name=f"limit-{length}")
+        for recording in run_closed(runner.target, requests, max_concurrency=1).recordings:
             line = decode(recording)
             ttft, tpot = time_to_first_token(line), time_per_output_token(line)
             if isinstance(ttft, Undefined) or isinstance(tpot, Undefined):
@@ -78,9 +78,9 @@ def measure(lab: Lab, repeats: int, times: dict[str, list[float]]) -> None:
                 times["tpot"].append(tpot)
 
 
-def against(lab: Lab, device: Device, times: dict[str, list[float]]) -> Roofline:
+def against(runner: SessionRunner, device: Device, times: dict[str, list[float]]) -> Roofline:
     """The medians so far against the processor."""
-    model = model_of(lab, None)
+    model = model_of(runner, None)
     assert model is not None
     short, long, tpot = (float(np.median(times[name])) for name in ("short", "long", "tpot"))
     measured = Measured(LONG, OUTPUT, tpot=tpot, ttft=long, short=SHORT, short_ttft=short)

@@ -17,9 +17,9 @@ from phasegate.core.identity import this_hardware
 from phasegate.engines.cores import engine_cores
 from phasegate.engines.host_probe import HostWatch
 from phasegate.load.closed import run_closed
-from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.connect import EngineOptions, connect
 from phasegate.measure.server_metrics import splits_of
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.session_runner import SessionRunner
 from phasegate.stats.first_token import FirstToken, median_split
 from phasegate.wire.openai_stream import decode
 
@@ -33,23 +33,23 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=12, help="requests of each length (default 12)")
     given = parser.parse_args(argv)
-    with open_lab(Opening(base_url=None, seed=secrets.randbits(32))) as lab:
+    with connect(EngineOptions(base_url=None, seed=secrets.randbits(32))) as runner:
         watch = HostWatch(engine_cores())
         print("| endpoint | prompt | " + " | ".join((*PARTS, "its quartiles")).replace("_", " ") + " |")
         print("|---|---:|" + "---:|" * (len(PARTS) + 1))
         for endpoint in ("completions", "chat"):
             for length in LENGTHS:
-                print(row(endpoint, length, measure(lab, endpoint, length, given.repeats)), flush=True)
+                print(row(endpoint, length, measure(runner, endpoint, length, given.repeats)), flush=True)
         foreign = watch.report().foreign
     print(f"\nMachine: {this_hardware()}; other processes used {foreign:.2f} cores meanwhile.")
 
 
-def measure(lab: Lab, endpoint: str, length: int, repeats: int) -> list[FirstToken]:
+def measure(runner: SessionRunner, endpoint: str, length: int, repeats: int) -> list[FirstToken]:
     """The split of some cold requests."""
-    requests = lab.fresh_requests(endpoint, length, OUTPUT, repeats, name=f"{endpoint}-{length}")
-    lines = [decode(one) for one in run_closed(lab.target, requests, max_concurrency=1).recordings]
-    lab.server_view.learn(lab, endpoint, lines)
-    return splits_of(lines, lab.server_view.overheads[endpoint])
+    requests = runner.fresh_requests(endpoint, length, OUTPUT, repeats, name=f"{endpoint}-{length}")
+    lines = [decode(one) for one in run_closed(runner.target, requests, max_concurrency=1).recordings]
+    runner.server_metrics.learn(runner, endpoint, lines)
+    return splits_of(lines, runner.server_metrics.overheads[endpoint])
 
 
 def row(endpoint: str, length: int, splits: Sequence[FirstToken]) -> str:

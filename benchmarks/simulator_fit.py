@@ -24,7 +24,7 @@ from phasegate.engines.base import EngineError
 from phasegate.engines.embedded_config import EmbeddedConfig, parse_config
 from phasegate.engines.simulator.config import CacheMode, SimulatorConfig
 from phasegate.engines.simulator.fit import FirstToken, PerToken, fit
-from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.connect import EngineOptions, connect
 from phasegate.measure.session_runner import MeasurementError
 
 ROOT = Path(__file__).parents[1]
@@ -62,14 +62,14 @@ def main(words: Sequence[str] | None = None) -> int:
 def _run(args: argparse.Namespace, words: Sequence[str]) -> int:
     rounds = QUICK_ROUNDS if args.quick else ROUNDS
     settings = parse_config(args.engine_config, source="--engine-config")
-    opening = Opening(base_url=None, engine_config=args.engine_config, seed=args.seed)
-    with open_lab(opening, _say) as lab:
-        engine = measure(lab, (*FITTED, *HELD_OUT), rounds, _say, noisy=args.noisy)
-        server, template = lab.server, lab.calibration("chat").overhead
+    engine_options = EngineOptions(base_url=None, engine_config=args.engine_config, seed=args.seed)
+    with connect(engine_options, _say) as runner:
+        engine = measure(runner, (*FITTED, *HELD_OUT), rounds, _say, noisy=args.noisy)
+        server, template = runner.server, runner.calibration("chat").overhead
     fitted = fit_to(engine, base_for(settings, template))
-    simulator = Opening(base_url=None, engine="simulator", engine_config=_words(fitted), seed=args.seed)
-    with open_lab(simulator, _say) as lab:
-        predicted = measure(lab, HELD_OUT, rounds, _say, noisy=args.noisy)
+    simulator = EngineOptions(base_url=None, engine="simulator", engine_config=_words(fitted), seed=args.seed)
+    with connect(simulator, _say) as runner:
+        predicted = measure(runner, HELD_OUT, rounds, _say, noisy=args.noisy)
     rows = predictions(HELD_OUT, engine, predicted, settings.n_parallel)
     for line in summary_lines(rows):
         print(line)

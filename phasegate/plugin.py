@@ -21,7 +21,7 @@ from phasegate.pytest_plugin.options import OPTIONS
 if TYPE_CHECKING:
     from phasegate.core.metric import Metric
     from phasegate.core.workload import Cell
-    from phasegate.measure.session_runner import Lab
+    from phasegate.measure.session_runner import SessionRunner
     from phasegate.pytest_plugin.end import Ending
     from phasegate.pytest_plugin.state import PerfState
     from phasegate.pytest_plugin.tally import Tally
@@ -215,7 +215,7 @@ def _state(config: pytest.Config) -> PerfState:
 
 
 @pytest.fixture(scope="session")
-def perf_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+def perf_lab(request: pytest.FixtureRequest) -> Iterator[SessionRunner]:
     """The lab of this run: a started engine and everything measured on it so far."""
     from phasegate.pytest_plugin.chosen import in_worker
     from phasegate.pytest_plugin.outcomes import Judged
@@ -226,12 +226,12 @@ def perf_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
         # Not pytest.exit: in a worker that would be an internal error of pytest-xdist.
         raise Judged("NOT_MEASURED", PARALLEL)
     state = _state(request.config)
-    with state.open_lab() as lab:
-        yield lab
+    with state.connect() as runner:
+        yield runner
 
 
 @pytest.fixture
-def perf_run(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
+def perf_run(perf_lab: SessionRunner, request: pytest.FixtureRequest) -> Any:
     """Measures a workload by name and returns its `WorkloadRun`: once per run, and more for an undecided law."""
     from phasegate.core.prompt import CalibrationError, UncountableError
     from phasegate.core.token_budget import LimitReachedError
@@ -288,7 +288,7 @@ def perf_law(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture(scope="session")
-def perf_gate(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
+def perf_gate(perf_lab: SessionRunner, request: pytest.FixtureRequest) -> Any:
     """The gate of this run; the sessions it needs are measured when the first row is asked for."""
     from phasegate.pytest_plugin.gate import PytestGate
 
@@ -299,7 +299,7 @@ def perf_gate(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture(scope="session")
-def perf_load(perf_lab: Lab, request: pytest.FixtureRequest) -> Any:
+def perf_load(perf_lab: SessionRunner, request: pytest.FixtureRequest) -> Any:
     """The load of this run: levels of concurrency, collisions and the search, each measured when first asked for."""
     from phasegate.pytest_plugin.load import PytestLoad
 
@@ -399,7 +399,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     state, tally = config.stash.get(STATE, None), config.stash.get(TALLY, None)
     if tally is not None and tally.elsewhere:
         terminalreporter.write_line(tally.elsewhere)
-    if state is not None and state.lab is not None:
+    if state is not None and state.runner is not None:
         from phasegate.pytest_plugin.diagnosis import write_run_diagnosis
         from phasegate.pytest_plugin.faults import in_summary
         from phasegate.pytest_plugin.hardware_limit import write_roofline
@@ -408,7 +408,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
         terminal = Terminal(terminalreporter)
         with in_summary(terminalreporter):
-            write_summary(terminal, state.lab, state.laws, state.gate, state.invalid, state.load)
+            write_summary(terminal, state.runner, state.laws, state.gate, state.invalid, state.load)
             write_roofline(terminal, state.limits, state.load)
             write_run_diagnosis(terminal, state, state.limits.found)
     ending: Ending | None = config.stash.get(ENDING, None)

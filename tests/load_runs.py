@@ -14,8 +14,8 @@ from phasegate.core.workload import Workload, parse_workload
 from phasegate.engines.profile import profile_for
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
-from phasegate.measure.load_runner import LoadLab
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.load_runner import LoadRunner
+from phasegate.measure.session_runner import SessionRunner
 from phasegate.stats.level_run import LevelRun, Round
 from tests.timelines import failed, timeline
 
@@ -44,10 +44,10 @@ def small(name: str, input_tokens: int, output_tokens: int, requests: int = 3) -
 
 
 @contextmanager
-def load_lab_on(**settings: Any) -> Iterator[LoadLab]:
+def load_lab_on(**settings: Any) -> Iterator[LoadRunner]:
     """A lab under load on a simulated server with those settings."""
     config = SimulatorConfig(seed=7, speed=SPEED).changed(**settings)
     with SimulatorEngine(config) as engine:
         target = Target(base_url=engine.base_url, model=engine.model, timeout=30.0, idle_timeout=10.0)
         server = engine.identity()
-        yield LoadLab(Lab(engine, server, client_identity(), profile_for(server), target, seed=3))
+        yield LoadRunner(SessionRunner(engine, server, client_identity(), profile_for(server), target, seed=3))

@@ -18,10 +18,10 @@ from phasegate.core.showing import shown
 
 if TYPE_CHECKING:
     from phasegate.core.workload import Workload
-    from phasegate.diagnose import Situation
+    from phasegate.diagnose import Observations
     from phasegate.gate.slo import Objective
-    from phasegate.measure.connect import Opening
-    from phasegate.measure.session_runner import Lab
+    from phasegate.measure.connect import EngineOptions
+    from phasegate.measure.session_runner import SessionRunner
 
 LEVELS = (1, 4)
 """Users at a time, where nobody says otherwise."""
@@ -85,14 +85,14 @@ def run(args: argparse.Namespace) -> int:
     from phasegate.core.settings_file import SettingsError
     from phasegate.engines.base import EngineError
     from phasegate.gate.exit_status import NOT_MEASURED, USAGE
-    from phasegate.measure.connect import check_engine, open_lab, refuse_unused
+    from phasegate.measure.connect import check_engine, connect, refuse_unused
     from phasegate.measure.session_runner import MeasurementError
 
     try:
         workloads, objectives = [_workload(name) for name in args.workloads], _objectives(args)
-        opening = _opening(args)
-        refuse_unused(opening, "--")
-        check_engine(opening)
+        engine_options = _engine_options(args)
+        refuse_unused(engine_options, "--")
+        check_engine(engine_options)
         out = _folder(args.out)
         for one in workloads:
             path_name(one.name, "the name of the workload")
@@ -101,11 +101,11 @@ def run(args: argparse.Namespace) -> int:
         print(shown(f"phasegate decide: {error}"), file=sys.stderr)
         return USAGE
     try:
-        with open_lab(opening) as lab:
-            for warning in lab.warnings:
+        with connect(engine_options) as runner:
+            for warning in runner.warnings:
                 print(shown(f"warning: {warning}"), file=sys.stderr)
             for workload in workloads:
-                _decide(lab, workload, objectives, args, out, before[workload.name])
+                _decide(runner, workload, objectives, args, out, before[workload.name])
     except (EngineError, MeasurementError, CalibrationError, ValueError, OSError) as error:
         print(shown(f"phasegate decide: {error}"), file=sys.stderr)
         return NOT_MEASURED
@@ -113,40 +113,42 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _decide(
-    lab: Lab,
+    runner: SessionRunner,
     workload: Workload,
     objectives: list[Objective],
     args: argparse.Namespace,
     out: Path | None,
-    before: Situation | None,
+    before: Observations | None,
 ) -> None:
     from phasegate.diagnose.codec import to_json
-    from phasegate.measure.measure_for_diagnosis import examine
+    from phasegate.measure.measure_for_diagnosis import measure_for_diagnosis
     from phasegate.report.decision_record import Circumstances, decision_record
     from phasegate.report.files import write_text
 
     traffic = out is not None or before is not None
     levels = sorted(set(args.concurrency))
-    examined = examine(lab, workload, levels=levels, objectives=objectives, traffic=traffic, say=_tell)
+    measured_for_diagnosis = measure_for_diagnosis(
+        runner, workload, levels=levels, objectives=objectives, traffic=traffic, say=_tell
+    )
     circumstances = Circumstances(
         command=_command(args),
         when=f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC",
-        server=lab.server.describe(),
-        client=lab.client.describe(),
-        seed=lab.seed,
-        simulated=lab.server.hardware == SIMULATED,
+        server=runner.server.describe(),
+        client=runner.client.describe(),
+        seed=runner.seed,
+        simulated=runner.server.hardware == SIMULATED,
     )
-    text = decision_record(examined, circumstances, before)
+    text = decision_record(measured_for_diagnosis, circumstances, before)
     if out is None:
         print(shown(text, lines=True))
         return
     path = out / f"{workload.name}.md"
     write_text(path, text)
-    write_text(path.with_suffix(".json"), to_json(examined.situation))
+    write_text(path.with_suffix(".json"), to_json(measured_for_diagnosis.observations))
     _tell(f"wrote {path}")
 
 
-def _before(folder: str | None, name: str) -> Situation | None:
+def _before(folder: str | None, name: str) -> Observations | None:
     """The situation that an earlier run stored.
 
     Raises:
@@ -217,13 +219,13 @@ def _objectives(args: argparse.Namespace) -> list[Objective]:
     return [parse_objective(word, source="--slo") for word in " ".join(args.slo).split()]
 
 
-def _opening(args: argparse.Namespace) -> Opening:
+def _engine_options(args: argparse.Namespace) -> EngineOptions:
     from phasegate.engines.metrics.page import page_url
-    from phasegate.measure.connect import Opening
+    from phasegate.measure.connect import EngineOptions
 
     if args.requests is not None and args.requests < 1:
         raise ValueError(f"--requests is {args.requests}; it must be at least 1")
-    return Opening(
+    return EngineOptions(
         base_url=args.base_url or os.environ.get("OPENAI_BASE_URL") or None,
         model=args.model,
         engine=args.engine,

@@ -20,7 +20,7 @@ from phasegate.core.showing import shown
 
 if TYPE_CHECKING:
     from phasegate.core.session import Session
-    from phasegate.diagnose import Diagnosis, Situation
+    from phasegate.diagnose import Diagnosis, Observations
     from phasegate.gate.policy import Policy
     from phasegate.gate.slo import Objective
     from phasegate.report.document.model import Document
@@ -114,9 +114,9 @@ def explain(
     policy = policy or read_policy(None)
     objectives = [parse_objective(word, source="--slo") for word in " ".join(slo).split()]
     stored, remarks = _stored([path for path in (before, result) if path is not None], policy)
-    earlier = _situation(before, objectives, stored) if before is not None else None
+    earlier = _observations(before, objectives, stored) if before is not None else None
     # Of a report too, whose figures are read with care even where its own explanation is told.
-    document, now = _document(result), _situation(result, objectives, stored)
+    document, now = _document(result), _observations(result, objectives, stored)
     strangers = _strangers(now, earlier, result, before)
     if strangers is not None:
         earlier = None
@@ -135,8 +135,8 @@ def explain(
 
 
 def _explain_measured(
-    now: Situation,
-    earlier: Situation | None,
+    now: Observations,
+    earlier: Observations | None,
     sides: tuple[list[Session] | None, list[Session] | None],
     policy: Policy,
 ) -> Explained:
@@ -161,7 +161,7 @@ def _explain_measured(
     return Explained(diagnose(now, earlier), None, (f"phasegate compare says {gate.verdict.value}: {gate.reason}",))
 
 
-def _strangers(now: Situation, earlier: Situation | None, result: str, before: str | None) -> str | None:
+def _strangers(now: Observations, earlier: Observations | None, result: str, before: str | None) -> str | None:
     """That two results have no kind of request in common, in one sentence; None where they have or there is one."""
     if earlier is None or any(earlier.ask(one.name) for one in now.asks):
         return None
@@ -171,22 +171,24 @@ def _strangers(now: Situation, earlier: Situation | None, result: str, before: s
     )
 
 
-def _names(one: Situation) -> str:
+def _names(one: Observations) -> str:
     return ", ".join(ask.name for ask in one.asks) or "none that was sent alone"
 
 
-def _explain_report(document: Document, path: str, before: Situation | None, objectives: list[Objective]) -> Explained:
+def _explain_report(
+    document: Document, path: str, before: Observations | None, objectives: list[Objective]
+) -> Explained:
     """A report: its verdict, and what its run found; by the rules anew where something else is asked of it."""
     from phasegate.diagnose import diagnose
     from phasegate.report.document.model import BROKEN
-    from phasegate.report.document_observations import situation_of_document
+    from phasegate.report.document_observations import observations_of_document
     from phasegate.report.stored_diagnosis import stored_diagnosis, unexplained, verdict_line
 
     verdict, stored = verdict_line(document), stored_diagnosis(document, path)
     if stored is None and (document.validity.invalid or verdict[0] in BROKEN):
         return Explained(None, verdict, (VOID,))
     if stored is None or before is not None or objectives:
-        found = diagnose(situation_of_document(document, objectives, path), before)
+        found = diagnose(observations_of_document(document, objectives, path), before)
         if stored is not None and before is None:
             # What the run's gate proved needs its rows, which the report's medians do not replace.
             found = replace(found, found=(*(one for one in stored.found if one.change), *found.found))
@@ -206,21 +208,21 @@ def _document(path: str) -> Document | None:
     return from_json(text, path) if kind == "phasegate-report" else None
 
 
-def _situation(path: str, objectives: list[Objective], stored: Mapping[str, list[Session]]) -> Situation:
+def _observations(path: str, objectives: list[Objective], stored: Mapping[str, list[Session]]) -> Observations:
     """What the result at a path measured: a report, the figures of a decision, or anything that ``compare`` reads."""
     from phasegate.diagnose import codec
     from phasegate.diagnose.from_runs import limits_of
-    from phasegate.diagnose.from_sessions import situation_of_sessions
+    from phasegate.diagnose.from_sessions import observations_of_sessions
     from phasegate.report.document.codec import from_json
-    from phasegate.report.document_observations import situation_of_document
+    from phasegate.report.document_observations import observations_of_document
 
     kind, text = _own_json(Path(path))
     if kind == "phasegate-report":
-        return situation_of_document(from_json(text, path), objectives, path)
+        return observations_of_document(from_json(text, path), objectives, path)
     if kind == "phasegate-situation":
         found = codec.from_json(text, path)
         return replace(found, limits=limits_of(objectives)) if objectives else found
-    return situation_of_sessions(stored[path], objectives)
+    return observations_of_sessions(stored[path], objectives)
 
 
 def _own_json(path: Path) -> tuple[str, str]:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from phasegate.core.target import Target
     from phasegate.core.timeline import Timeline
     from phasegate.load.shapes import Shape
-    from phasegate.measure.connect import Opening
-    from phasegate.measure.session_runner import Lab
+    from phasegate.measure.connect import EngineOptions
+    from phasegate.measure.session_runner import SessionRunner
 
 PREFIX = "--"
 """How this command's options of load begin."""
@@ -233,64 +233,64 @@ def _requests(args: argparse.Namespace, shape: Shape) -> Iterator[tuple[Target, 
     base_url = args.base_url or os.environ.get("OPENAI_BASE_URL")
     from phasegate.engines.base import EngineError
     from phasegate.load.route import RouteError
-    from phasegate.measure.connect import address_for, open_lab, opening_for_probe
+    from phasegate.measure.connect import address_for, connect, options_for_probe
 
-    opening = opening_for_probe(args, base_url, seed=secrets.randbits(32))
+    engine_options = options_for_probe(args, base_url, seed=secrets.randbits(32))
     if base_url:
         try:
-            address_for(opening)
+            address_for(engine_options)
         except RouteError:
             raise
         except EngineError as error:
             raise ValueError(str(error)) from None
     if base_url and args.model and args.input_tokens is None and shape.trace is None:
-        target, extras = _plain_target(opening, args.max_tokens)
+        target, extras = _plain_target(engine_options, args.max_tokens)
         yield target, _as_they_stand(args, extras)
         return
-    with open_lab(opening) as lab:
-        for warning in lab.warnings:
+    with connect(engine_options) as runner:
+        for warning in runner.warnings:
             print(shown(f"warning: {warning}"), file=sys.stderr)
-        target = replace(lab.target, idle_timeout=args.idle_timeout, timeout=args.timeout)
-        yield target, _requests_of(lab, args, shape, own_engine=not base_url)
+        target = replace(runner.target, idle_timeout=args.idle_timeout, timeout=args.timeout)
+        yield target, _requests_of(runner, args, shape, own_engine=not base_url)
 
 
-def _requests_of(lab: Lab, args: argparse.Namespace, shape: Shape, *, own_engine: bool) -> list[Request]:
+def _requests_of(runner: SessionRunner, args: argparse.Namespace, shape: Shape, *, own_engine: bool) -> list[Request]:
     """The trace's requests, new prompts of the wanted length, or the user's prompt in the engine's dialect."""
     from phasegate.load.trace_prompts import trace_requests
 
     if shape.trace is not None:
-        known, forced = lab.calibration(args.endpoint), lab.profile.forces_length(args.endpoint)
+        known, forced = runner.calibration(args.endpoint), runner.profile.forces_length(args.endpoint)
         return trace_requests(
-            shape.trace, known, lab.prompt_seed, lab.request, endpoint=args.endpoint, length_is_forced=forced
+            shape.trace, known, runner.prompt_seed, runner.request, endpoint=args.endpoint, length_is_forced=forced
         )
     if args.input_tokens is not None:
-        fresh = lab.fresh_requests(args.endpoint, args.input_tokens, args.max_tokens, args.requests or 1)
+        fresh = runner.fresh_requests(args.endpoint, args.input_tokens, args.max_tokens, args.requests or 1)
         # Counted from 1 for the user; the lab's own numbers include the requests that counted tokens.
         return [replace(request, request_id=f"request {number}") for number, request in enumerate(fresh, 1)]
-    extras = lab.profile.request_extras(args.endpoint, args.max_tokens)
-    unasked = () if own_engine else tuple(lab.profile.force)
+    extras = runner.profile.request_extras(args.endpoint, args.max_tokens)
+    unasked = () if own_engine else tuple(runner.profile.force)
     return _as_they_stand(args, {key: value for key, value in extras.items() if key not in unasked})
 
 
-def _plain_target(opening: Opening, max_tokens: int) -> tuple[Target, dict[str, Any]]:
+def _plain_target(engine_options: EngineOptions, max_tokens: int) -> tuple[Target, dict[str, Any]]:
     """Where to send, and the output limit: as plain as the address allows. Nothing is asked."""
     from phasegate.engines.address import target_at
     from phasegate.engines.profile import profile_named
     from phasegate.measure.connect import address_for
 
-    at = address_for(opening)
+    at = address_for(engine_options)
     profile = at.told or profile_named("unknown", at.known)
-    assert opening.model
+    assert engine_options.model
     target = target_at(
         at.base_url,
         profile,
-        opening.model,
+        engine_options.model,
         os.environ.get(at.key_name),
-        timeout=opening.timeout,
-        idle_timeout=opening.idle_timeout,
+        timeout=engine_options.timeout,
+        idle_timeout=engine_options.idle_timeout,
         azure=at.azure,
     )
-    return target, profile.request_extras(opening.endpoint, max_tokens)
+    return target, profile.request_extras(engine_options.endpoint, max_tokens)
 
 
 def _as_they_stand(args: argparse.Namespace, extras: dict[str, Any]) -> list[Request]:

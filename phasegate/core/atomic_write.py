@@ -46,7 +46,7 @@ def check_writable(folder: Path, source: str) -> None:
         raise UnwritableError(f"{source} {folder} cannot be written to: {os_words(error)}") from None
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomic(path: Path, text: str) -> None:
     """Write a text beside its place, then rename it; the folder has to exist.
 
     Raises:

@@ -173,7 +173,7 @@ class PromptWriter:
 
     Attributes:
         calibration: what a word costs.
-        seed: decides the words; two runs on a warm server need different ones (`lab.Lab.prompt_seed`).
+        seed: decides the words; two runs on a warm server need different ones (`SessionRunner.prompt_seed`).
         salt: keeps the prompts of sessions of one run apart; "" for none.
     """
 

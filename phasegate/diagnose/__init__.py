@@ -1,6 +1,6 @@
 """From measurements to the decision: which phase takes the time, which lever helps, and what does not.
 
-Pure. A `Situation` holds what was measured; `diagnose` asks every rule in `RULES` and ranks what they find.
+Pure. A `Observations` holds what was measured; `diagnose` asks every rule in `RULES` and ranks what they find.
 `from_runs` and `from_sessions` make situations from what the suite measures and stores.
 """
 
@@ -13,8 +13,8 @@ from phasegate.diagnose.observations import (
     Level,
     Limits,
     Machine,
+    Observations,
     Repeats,
-    Situation,
     Stall,
     Steps,
 )
@@ -31,10 +31,10 @@ __all__ = [
     "Level",
     "Limits",
     "Machine",
+    "Observations",
     "Proof",
     "Repeats",
     "Rule",
-    "Situation",
     "Stall",
     "Steps",
     "diagnose",

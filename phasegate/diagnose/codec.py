@@ -1,6 +1,6 @@
 """A situation as text and back, so that a later one can be explained against it. Pure.
 
-One JSON object with the fields of `Situation`. What a reader does not know it refuses by name, and so a figure that
+One JSON object with the fields of `Observations`. What a reader does not know it refuses by name, and so a figure that
 cannot have been measured: the rules reckon with what is in a situation.
 """
 
@@ -18,8 +18,8 @@ from phasegate.diagnose.observations import (
     Level,
     Limits,
     Machine,
+    Observations,
     Repeats,
-    Situation,
     Stall,
     Steps,
 )
@@ -30,42 +30,42 @@ SCHEMA = "phasegate-situation/1"
 T = TypeVar("T")
 
 
-class UnreadableSituationError(ValueError):
+class UnreadableObservationsError(ValueError):
     """A text that is no situation. The message is one line naming the source and the place."""
 
 
-def to_json(situation: Situation) -> str:
+def to_json(observations: Observations) -> str:
     """The situation as JSON, one key a line."""
-    return json.dumps({"schema": SCHEMA, **asdict(situation)}, indent=1, allow_nan=False) + "\n"
+    return json.dumps({"schema": SCHEMA, **asdict(observations)}, indent=1, allow_nan=False) + "\n"
 
 
-def from_json(text: str, source: str) -> Situation:
+def from_json(text: str, source: str) -> Observations:
     """What `to_json` wrote.
 
     Raises:
-        UnreadableSituationError: not JSON, another version, an unknown field, or a value that cannot be used.
+        UnreadableObservationsError: not JSON, another version, an unknown field, or a value that cannot be used.
     """
     try:
         plain = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UnreadableSituationError(f"{source}: not JSON: {error}") from None
+        raise UnreadableObservationsError(f"{source}: not JSON: {error}") from None
     if not isinstance(plain, dict) or plain.get("schema") != SCHEMA:
         found = plain.get("schema") if isinstance(plain, dict) else None
-        raise UnreadableSituationError(f"{source}: its schema is {found!r}; this version reads {SCHEMA}")
+        raise UnreadableObservationsError(f"{source}: its schema is {found!r}; this version reads {SCHEMA}")
     del plain["schema"]
-    return _record(Situation, plain, source)
+    return _record(Observations, plain, source)
 
 
 _LISTS: Mapping[tuple[type, str], type] = {
-    (Situation, "asks"): Ask,
-    (Situation, "levels"): Level,
-    (Situation, "caches"): CacheCalls,
+    (Observations, "asks"): Ask,
+    (Observations, "levels"): Level,
+    (Observations, "caches"): CacheCalls,
 }
 _RECORDS: Mapping[tuple[type, str], type] = {
-    (Situation, "stall"): Stall,
-    (Situation, "repeats"): Repeats,
-    (Situation, "machine"): Machine,
-    (Situation, "limits"): Limits,
+    (Observations, "stall"): Stall,
+    (Observations, "repeats"): Repeats,
+    (Observations, "machine"): Machine,
+    (Observations, "limits"): Limits,
     (Ask, "steps"): Steps,
 }
 """Field -> what it holds, many or one."""
@@ -100,7 +100,7 @@ def _record(kind: type[T], plain: object, where: str) -> T:
     try:
         made = kind(**{name: _value(kind, name, value, f"{where}: {name}") for name, value in plain.items()})
     except TypeError as error:
-        raise UnreadableSituationError(f"{where}: {error}") from None
+        raise UnreadableObservationsError(f"{where}: {error}") from None
     if isinstance(made, Steps):
         _check_guesses(made, where)
     return made
@@ -142,7 +142,7 @@ def possible_figure(value: float | int, where: str, *, above_zero: bool = False)
     """The figure, where it can have been measured.
 
     Raises:
-        UnreadableSituationError: it is negative, 0 where that says nothing, or larger than anything; names ``where``.
+        UnreadableObservationsError: it is negative, 0 where that says nothing, or too large; names ``where``.
     """
     if not 0 <= value <= LARGEST:
         _refuse(where, value, f"a figure from 0 to {LARGEST:g}")
@@ -167,4 +167,4 @@ def _number(value: object, where: str) -> float | int:
 
 
 def _refuse(where: str, value: object, wanted: str) -> NoReturn:
-    raise UnreadableSituationError(f"{where}: {value!r} is not {wanted}")
+    raise UnreadableObservationsError(f"{where}: {value!r} is not {wanted}")

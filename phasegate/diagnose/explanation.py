@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from phasegate.diagnose.observations import Situation
+from phasegate.diagnose.observations import Observations
 from phasegate.diagnose.proof import Proof
 from phasegate.diagnose.thresholds import CHANGED
 from phasegate.gate.levers import Lever
@@ -74,15 +74,15 @@ class Case:
         proof: what a gate proved slower between the two; None where no gate has compared them.
     """
 
-    now: Situation
-    before: Situation | None = None
+    now: Observations
+    before: Observations | None = None
     found: Sequence[Explanation] = field(default=())
     least: float = CHANGED
-    after: Situation | None = None
+    after: Observations | None = None
     proof: Proof | None = None
 
     @property
-    def later(self) -> Situation:
+    def later(self) -> Observations:
         """The later side of the comparison."""
         return self.now if self.after is None else self.after
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from phasegate.core.session import Session
-from phasegate.diagnose.from_sessions import situation_of_sessions
-from phasegate.diagnose.observations import Ask, Situation
+from phasegate.diagnose.from_sessions import observations_of_sessions
+from phasegate.diagnose.observations import Ask, Observations
 from phasegate.diagnose.proof import Proof
 from phasegate.diagnose.rules import Diagnosis, diagnose
 from phasegate.gate.verdict import Finding, GateResult
@@ -21,7 +21,7 @@ PROVEN = 0.02
 
 
 def diagnose_gated(
-    result: GateResult, baseline: Sequence[Session], candidate: Sequence[Session], now: Situation
+    result: GateResult, baseline: Sequence[Session], candidate: Sequence[Session], now: Observations
 ) -> Diagnosis:
     """The diagnosis of what was measured, and of what a gate proved slower, if anything.
 
@@ -37,15 +37,17 @@ def diagnose_gated(
 
 def sides_of_gate(
     baseline: Sequence[Session], candidate: Sequence[Session], findings: Sequence[Finding]
-) -> tuple[Situation, Situation]:
+) -> tuple[Observations, Observations]:
     """Before and after, as the gate compared them."""
     return (
-        _with_rows(situation_of_sessions(baseline), findings, lambda row: row.baseline_value),
-        _with_rows(situation_of_sessions(candidate), findings, lambda row: row.candidate_value),
+        _with_rows(observations_of_sessions(baseline), findings, lambda row: row.baseline_value),
+        _with_rows(observations_of_sessions(candidate), findings, lambda row: row.candidate_value),
     )
 
 
-def _with_rows(side: Situation, findings: Sequence[Finding], value: Callable[[Finding], float | None]) -> Situation:
+def _with_rows(
+    side: Observations, findings: Sequence[Finding], value: Callable[[Finding], float | None]
+) -> Observations:
     return replace(side, asks=tuple(_with_values(ask, findings, value) for ask in side.asks))
 
 

@@ -16,8 +16,8 @@ from phasegate.diagnose.observations import (
     Level,
     Limits,
     Machine,
+    Observations,
     Repeats,
-    Situation,
     Stall,
 )
 from phasegate.diagnose.server_times import Span, with_counts
@@ -33,7 +33,7 @@ AGAIN = {"cold": "cached", "first": "next"}
 """The role of a first call -> the role of the call that may find it in the cache."""
 
 
-def situation_of(
+def observations_of(
     runs: Iterable[WorkloadRun],
     *,
     levels: Iterable[LevelRun] = (),
@@ -42,11 +42,11 @@ def situation_of(
     objectives: Iterable[Objective] = (),
     machine: Machine | None = None,
     host: Sequence[str] = (),
-) -> Situation:
+) -> Observations:
     """What was measured, as the diagnosis takes it."""
     runs, levels = list(runs), sorted(levels, key=lambda one: one.level)
     notes = [note for run in runs for note in run.notes] + [note for level in levels for note in level.notes]
-    return Situation(
+    return Observations(
         asks=tuple(ask for run in runs for ask in _asks(run)),
         levels=tuple(_level(one) for one in levels if one.sent and not one.by_rate),
         stall=_stall(collisions),

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Sequence
 
 from phasegate.core.session import Session
 from phasegate.diagnose.from_runs import AGAIN, FIRST_ROLES, limits_of
-from phasegate.diagnose.observations import Ask, CacheCalls, Situation
+from phasegate.diagnose.observations import Ask, CacheCalls, Observations
 from phasegate.diagnose.session_times import LABEL, with_own_times
 from phasegate.gate.levels import Side
 from phasegate.gate.slo import Objective
 
 
-def situation_of_sessions(sessions: Sequence[Session], objectives: Iterable[Objective] = ()) -> Situation:
+def observations_of_sessions(sessions: Sequence[Session], objectives: Iterable[Objective] = ()) -> Observations:
     """What some sessions of one server measured: medians of the sessions' levels."""
     side = Side.of(sessions)
-    return Situation(
+    return Observations(
         asks=tuple(_ask(side, workload) for workload in side.workloads() if _role(workload) in FIRST_ROLES),
         caches=tuple(calls for workload in side.workloads() if (calls := _calls(side, workload)) is not None),
         limits=limits_of(objectives),

@@ -272,7 +272,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class Observations:
     """Everything measured of a server in one sitting.
 
     Attributes:

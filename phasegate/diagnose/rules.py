@@ -14,7 +14,7 @@ from functools import partial
 from phasegate.core.units import format_percent, format_seconds
 from phasegate.diagnose import rules_alone, rules_cache, rules_change, rules_load, rules_memory, rules_stream
 from phasegate.diagnose.explanation import NEITHER, Case, Confidence, Explanation, Rule
-from phasegate.diagnose.observations import Ask, Situation
+from phasegate.diagnose.observations import Ask, Observations
 from phasegate.diagnose.proof import Proof
 from phasegate.diagnose.remedies import REMEDIES
 from phasegate.diagnose.thresholds import CHANGED, SEVERAL_TOKENS
@@ -107,11 +107,11 @@ class Diagnosis:
 
 
 def diagnose(
-    now: Situation,
-    before: Situation | None = None,
+    now: Observations,
+    before: Observations | None = None,
     *,
     least: float = CHANGED,
-    after: Situation | None = None,
+    after: Observations | None = None,
     proof: Proof | None = None,
 ) -> Diagnosis:
     """What takes the time of these requests, and with an earlier sitting what made them slower.
@@ -183,7 +183,7 @@ TOGETHER = 1.1
 """Tokens a step from which several leave together: fewer are chunks that a busy client saw at one moment."""
 
 
-def _steps(now: Situation) -> str | None:
+def _steps(now: Observations) -> str | None:
     """Tokens a step, a chunk, and accepted guesses of the request with the most tokens a step."""
     known = [ask.steps for ask in now.asks if ask.steps is not None and ask.steps.tokens_per_step is not None]
     told = [one for one in known if one.drafted or (one.tokens_per_step or 0.0) >= TOGETHER]
@@ -206,7 +206,7 @@ def _steps(now: Situation) -> str | None:
     return f"{said}; TPOT counts tokens, so bursts do not touch it"
 
 
-def _missing(now: Situation) -> list[str]:
+def _missing(now: Observations) -> list[str]:
     """What was not measured, in few words."""
     lengths = {ask.prompt_tokens for ask in now.asks}
     told = [

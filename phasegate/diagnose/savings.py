@@ -11,7 +11,7 @@ import enum
 from dataclasses import dataclass, replace
 
 from phasegate.core.units import format_percent, format_seconds
-from phasegate.diagnose import Ask, Diagnosis, Situation
+from phasegate.diagnose import Ask, Diagnosis, Observations
 from phasegate.diagnose.context_cost import ContextCost, context_cost, context_of
 from phasegate.diagnose.expected import GUESSED, Expectation, expectations
 from phasegate.diagnose.prefill_line import prefill_line
@@ -99,7 +99,7 @@ class Saving:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sitting:
+class _Costs:
     """What the sitting shows beside the request itself.
 
     Attributes:
@@ -130,7 +130,7 @@ class _Sitting:
 
 
 def savings(
-    situation: Situation, diagnosis: Diagnosis, ask: Ask, shared_tokens: int = 0, cached: float | None = None
+    observations: Observations, diagnosis: Diagnosis, ask: Ask, shared_tokens: int = 0, cached: float | None = None
 ) -> list[Saving]:
     """Every lever whose arithmetic the figures allow, the largest saving first.
 
@@ -141,13 +141,13 @@ def savings(
         shared_tokens: prompt tokens that it shares with earlier requests; 0 for none.
         cached: TTFT measured with these in the cache, or None.
     """
-    context = context_cost(situation.asks)
+    context = context_cost(observations.asks)
     own = context.seconds(context_of(ask) or 0.0, 1) if context is not None else 0.0
-    steps = step_cost(situation.levels, _reading(ask), own)
-    sitting = _Sitting(ask, context, steps, _dear(situation, diagnosis))
-    expected = expectations(ask, prefill_line(situation.asks), shared_tokens, cached)
-    found = [_revised(one, sitting) for one in expected if not (_speculates(ask) and _is(one, Kind.SPECULATION))]
-    found += _smaller_context(sitting)
+    steps = step_cost(observations.levels, _reading(ask), own)
+    costs = _Costs(ask, context, steps, _dear(observations, diagnosis))
+    expected = expectations(ask, prefill_line(observations.asks), shared_tokens, cached)
+    found = [_revised(one, costs) for one in expected if not (_speculates(ask) and _is(one, Kind.SPECULATION))]
+    found += _smaller_context(costs)
     return sorted(found, key=lambda one: -one.seconds)
 
 
@@ -167,9 +167,9 @@ def _speculates(ask: Ask) -> bool:
     return ask.steps is not None and ask.steps.guessing
 
 
-def _dear(situation: Situation, diagnosis: Diagnosis) -> str:
+def _dear(observations: Observations, diagnosis: Diagnosis) -> str:
     """Why arithmetic is decode's limit, in one clause; empty where nothing shows it."""
-    share = situation.machine.decode_compute
+    share = observations.machine.decode_compute
     if share is not None and share >= COMPUTE_BOUND:
         return f"decode alone takes {format_percent(share, digits=0)} of the peak FLOP/s"
     if any(one.rule == BATCH_COST.name for one in diagnosis.found):
@@ -177,7 +177,7 @@ def _dear(situation: Situation, diagnosis: Diagnosis) -> str:
     return ""
 
 
-def _revised(one: Expectation, sitting: _Sitting) -> Saving:
+def _revised(one: Expectation, costs: _Costs) -> Saving:
     (kind,) = kinds_of(one.lever)
     plain = Saving(kind, one.lever, one.phase, one.where, one.seconds, one.arithmetic, one.at_most)
     revise = {
@@ -188,40 +188,40 @@ def _revised(one: Expectation, sitting: _Sitting) -> Saving:
         Kind.BANDWIDTH: _bandwidth,
         Kind.COMPUTE: _compute,
     }.get(kind)
-    return plain if revise is None else revise(plain, sitting)
+    return plain if revise is None else revise(plain, costs)
 
 
-def _cache(one: Saving, _: _Sitting) -> Saving:
+def _cache(one: Saving, _: _Costs) -> Saving:
     if not one.at_most:
         return replace(one, rests_on="measured with and without")
     return replace(one, rests_on="all shared tokens found in the cache: assumed")
 
 
-def _prompt(one: Saving, sitting: _Sitting) -> Saving:
+def _prompt(one: Saving, costs: _Costs) -> Saving:
     """Fewer tokens to read once, and fewer in the KV cache at every step."""
-    if sitting.context is None or not sitting.ask.prompt_tokens:
+    if costs.context is None or not costs.ask.prompt_tokens:
         return one
-    half = sitting.ask.prompt_tokens // 2
-    decode = min(sitting.on_context, sitting.context.seconds(half, sitting.count))
+    half = costs.ask.prompt_tokens // 2
+    decode = min(costs.on_context, costs.context.seconds(half, costs.count))
     return replace(
         one,
         phase=BOTH,
         seconds=one.seconds + decode,
         arithmetic=(
-            f"{one.arithmetic} make {format_seconds(one.seconds)} of prefill; {sitting.count:,.0f} steps of decode "
-            f"with {half:,} tokens less in the KV cache make {format_seconds(decode)} ({sitting.context.words()})"
+            f"{one.arithmetic} make {format_seconds(one.seconds)} of prefill; {costs.count:,.0f} steps of decode "
+            f"with {half:,} tokens less in the KV cache make {format_seconds(decode)} ({costs.context.words()})"
         ),
     )  # fmt: skip
 
 
-def _speculation(one: Saving, sitting: _Sitting) -> Saving:
+def _speculation(one: Saving, costs: _Costs) -> Saving:
     """What a step yields against what checking costs, where several users have shown that."""
     guesses = f"{GUESSED} guesses a step of which {format_percent(USUAL_ACCEPTANCE, digits=0)} are right: assumed"
-    decode = sitting.ask.decode_part or 0.0
-    steps = sitting.steps
+    decode = costs.ask.decode_part or 0.0
+    steps = costs.steps
     if steps is None:
-        if sitting.dear:
-            said = f"guesses trade reading for arithmetic, and arithmetic is the limit: {sitting.dear}"
+        if costs.dear:
+            said = f"guesses trade reading for arithmetic, and arithmetic is the limit: {costs.dear}"
             return replace(one, seconds=0.0, arithmetic=said, at_most=False, rests_on="measured times")
         checking = f"checking {GUESSED + 1} tokens in the time of one: assumed, not measured"
         return replace(one, rests_on=f"{guesses}; {checking}")
@@ -240,9 +240,9 @@ def _speculation(one: Saving, sitting: _Sitting) -> Saving:
     )
 
 
-def _weights(one: Saving, sitting: _Sitting) -> Saving:
+def _weights(one: Saving, costs: _Costs) -> Saving:
     """Only the part of a step that reads weights: the KV cache stays as large as it is."""
-    whole, context = sitting.ask.decode_part or 0.0, sitting.on_context
+    whole, context = costs.ask.decode_part or 0.0, costs.on_context
     alone = "a step that does nothing but read weights"
     if context:
         left = whole - context
@@ -251,40 +251,40 @@ def _weights(one: Saving, sitting: _Sitting) -> Saving:
             seconds=left / 2,
             arithmetic=f"half of {format_seconds(left)}: decode without the {format_seconds(context)} that reading the "
             "KV cache takes",
-            rests_on=_doubted(f"{alone} and the KV cache: assumed", sitting),
+            rests_on=_doubted(f"{alone} and the KV cache: assumed", costs),
         )
-    return replace(one, rests_on=_doubted(f"{alone}: assumed", sitting))
+    return replace(one, rests_on=_doubted(f"{alone}: assumed", costs))
 
 
-def _bandwidth(one: Saving, sitting: _Sitting) -> Saving:
-    return replace(one, rests_on=_doubted("decode that waits for memory all the time: assumed", sitting))
+def _bandwidth(one: Saving, costs: _Costs) -> Saving:
+    return replace(one, rests_on=_doubted("decode that waits for memory all the time: assumed", costs))
 
 
-def _doubted(assumed: str, sitting: _Sitting) -> str:
-    return f"{assumed}, and doubtful: {sitting.dear}" if sitting.dear else assumed
+def _doubted(assumed: str, costs: _Costs) -> str:
+    return f"{assumed}, and doubtful: {costs.dear}" if costs.dear else assumed
 
 
-def _compute(one: Saving, sitting: _Sitting) -> Saving:
+def _compute(one: Saving, costs: _Costs) -> Saving:
     """Prefill, and decode too where arithmetic is its limit."""
     assumed = "prefill that does nothing but compute: assumed"
-    if not sitting.dear or not sitting.ask.decode_part:
+    if not costs.dear or not costs.ask.decode_part:
         return replace(one, rests_on=assumed)
-    decode = sitting.ask.decode_part
+    decode = costs.ask.decode_part
     return replace(
         one,
         phase=BOTH,
         seconds=one.seconds + decode / 2,
-        arithmetic=f"{one.arithmetic.split(';')[0]}, and half of {format_seconds(decode)} of decode: {sitting.dear}",
+        arithmetic=f"{one.arithmetic.split(';')[0]}, and half of {format_seconds(decode)} of decode: {costs.dear}",
         rests_on="phases that do nothing but compute: assumed",
     )
 
 
-def _smaller_context(sitting: _Sitting) -> list[Saving]:
+def _smaller_context(costs: _Costs) -> list[Saving]:
     """A KV cache of half the bytes, where reading it is seen to take time."""
-    context = sitting.on_context
-    if sitting.context is None or not context:
+    context = costs.on_context
+    if costs.context is None or not context:
         return []
-    how = f"half of the {format_seconds(context)} that reading the KV cache takes ({sitting.context.words()})"
+    how = f"half of the {format_seconds(context)} that reading the KV cache takes ({costs.context.words()})"
     rests = "all that grows with the context being the reading of its bytes: assumed"
     return [
         Saving(Kind.CONTEXT, "a KV cache of half the bytes", "decode", "server", context / 2, how, True, rests),

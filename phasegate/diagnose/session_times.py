@@ -1,7 +1,7 @@
 """What a server told of itself in stored sessions: its own queue and prefill times of a kind of request.
 
 A session keeps them under ``server.observed``: the parts of TTFT where answers carried them, and the growth of the
-counters. A field that is not as `server_view.observed` writes it is taken for one that is not there.
+counters. A field that is not as `server_metrics.observed` writes it is taken for one that is not there.
 """
 
 from __future__ import annotations

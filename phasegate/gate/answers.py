@@ -20,12 +20,12 @@ class Answers:
 
     Attributes:
         rows: one for each question, in order.
-        moved_together: one sentence where everything moved alike; None otherwise.
+        common_shift: one sentence where everything moved alike; None otherwise.
         needs_more: workloads with a gated comparison that needs more candidate sessions.
     """
 
     rows: tuple[Finding, ...]
-    moved_together: str | None
+    common_shift: str | None
     needs_more: tuple[str, ...]
 
 
@@ -54,7 +54,7 @@ def answer(
         else weighed_row(question, answered[question], baseline, candidate, policy, unit)
         for question in asked
     )
-    return Answers(rows, weighed.moved_together, _needing(fair, weighed))
+    return Answers(rows, weighed.common_shift, _needing(fair, weighed))
 
 
 def _needing(fair: Sequence[Question], weighed: Weighed) -> tuple[str, ...]:

@@ -23,12 +23,12 @@ class Weighed:
 
     Attributes:
         rows: one for each question, in order.
-        moved_together: one sentence where everything moved alike; None otherwise.
+        common_shift: one sentence where everything moved alike; None otherwise.
         needs_more: names of questions that need more candidate sessions, within the policy's budget.
     """
 
     rows: tuple[ComparedRow, ...] = ()
-    moved_together: str | None = None
+    common_shift: str | None = None
     needs_more: tuple[str, ...] = ()
 
 
@@ -50,7 +50,7 @@ def weigh_stored(
     comparisons = [_stored(one, baseline, candidate, policy) for one in asked]
     result = compare_stored(comparisons, settings)
     more = needs_more(result.rows, comparisons, policy.session_budget) if planned else ()
-    return Weighed(result.rows, result.moved_together, more)
+    return Weighed(result.rows, result.common_shift, more)
 
 
 def weigh_paired(asked: Sequence[Question], baseline: Side, candidate: Side, policy: Policy) -> Weighed:
@@ -59,7 +59,7 @@ def weigh_paired(asked: Sequence[Question], baseline: Side, candidate: Side, pol
         return Weighed()
     settings = CompareSettings(alpha=policy.alpha, least_candidate=policy.candidate_minimum)
     result = compare_paired([_paired(one, baseline, candidate) for one in asked], settings)
-    return Weighed(tuple(one.row for one in result.rows), result.moved_together)
+    return Weighed(tuple(one.row for one in result.rows), result.common_shift)
 
 
 def _paired(question: Question, baseline: Side, candidate: Side) -> PairedComparison:

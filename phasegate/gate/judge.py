@@ -201,7 +201,7 @@ def _compare(
         binding.setdefault(workload, binding_phase(candidate, workload, policy))
     asked = list(questions(baseline, candidate, binding, policy))
     answers = answer(asked, baseline, candidate, policy, paired=paired, planned=planned, stopped=stopped)
-    warnings += [line for line in (answers.moved_together, *_flips(baseline, candidate, policy)) if line]
+    warnings += [line for line in (answers.common_shift, *_flips(baseline, candidate, policy)) if line]
     warnings += _unknown_metrics(baseline, candidate, policy)
     warnings += idle_rules(policy, (question.workload for question in asked))
     warnings += [] if planned or stopped else _gaps(candidate)

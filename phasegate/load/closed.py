@@ -14,7 +14,7 @@ from phasegate.core.request import Request
 from phasegate.core.target import Target
 from phasegate.core.timeline import Recording
 from phasegate.load.client import Finished
-from phasegate.load.driving import Cue, Drive, LoadResult, OnDone, refuse_inside_a_loop
+from phasegate.load.driving import ControlChannel, Drive, LoadResult, OnDone, refuse_inside_a_loop
 from phasegate.load.health import Watch, no_garbage_collection
 
 __all__ = ["LoadResult", "OnDone", "run_closed"]
@@ -27,13 +27,13 @@ def run_closed(
     max_concurrency: int,
     on_done: OnDone | None = None,
     stop: Callable[[], bool] | None = None,
-    cue: Cue | None = None,
+    channel: ControlChannel | None = None,
 ) -> LoadResult:
     """Send all requests, at most ``max_concurrency`` at a time, and return when the last has ended.
 
     Ctrl-C ends the run but raises nothing: what was measured comes back with ``interrupted`` set (a second
     Ctrl-C raises KeyboardInterrupt as usual). ``stop`` is asked before each new request; once it says True
-    no more are begun and those in flight run to their end. ``cue`` is for one of several workers. Must not be called
+    no more are begun and those in flight run to their end. ``channel`` is for one of many workers. Must not be called
     from inside a running event loop.
 
     Raises:
@@ -42,7 +42,7 @@ def run_closed(
         RuntimeError: called from inside a running event loop; use `Client` there.
     """
     refuse_inside_a_loop("run_closed")
-    run = _ClosedRun(target, requests, max_concurrency, on_done, stop, cue)
+    run = _ClosedRun(target, requests, max_concurrency, on_done, stop, channel)
     asyncio.run(run.run())
     return run.result_of_run()
 
@@ -58,7 +58,7 @@ class _ClosedRun(Drive):
             await self.build_ahead()
             workers = min(client.max_concurrency, len(self.requests))
             watch = Watch()
-            self._gate = _StartingGate(workers, watch.begin, self.cue)
+            self._gate = _StartingGate(workers, watch.begin, self.channel)
             with no_garbage_collection(), self.ctrl_c():
                 await asyncio.gather(*(self._work() for _ in range(workers)))
                 self._health = watch.end(client.read_lag)
@@ -102,10 +102,10 @@ class _ClosedRun(Drive):
 class _StartingGate:
     """Lets the first wave go at the same moment, once all of it is ready, here and wherever else the cue comes from."""
 
-    def __init__(self, count: int, on_open: Callable[[], None], cue: Cue | None) -> None:
+    def __init__(self, count: int, on_open: Callable[[], None], channel: ControlChannel | None) -> None:
         self._missing = count
         self._on_open = on_open
-        self._cue = cue
+        self._channel = channel
         self._lining_up: asyncio.Task[None] | None = None
         self._open = asyncio.Event()
         self.opened_at: float | None = None
@@ -120,13 +120,13 @@ class _StartingGate:
         self._missing -= 1
         if self._missing > 0 or self.opened_at is not None or self._lining_up is not None:
             return
-        if self._cue is None:
+        if self._channel is None:
             self._let_go()
         else:
-            self._lining_up = asyncio.ensure_future(self._line_up(self._cue))
+            self._lining_up = asyncio.ensure_future(self._line_up(self._channel))
 
-    async def _line_up(self, cue: Cue) -> None:
-        await asyncio.sleep(max(await cue.line_up() - monotonic(), 0.0))
+    async def _line_up(self, channel: ControlChannel) -> None:
+        await asyncio.sleep(max(await channel.line_up() - monotonic(), 0.0))
         self._let_go()
 
     def _let_go(self) -> None:

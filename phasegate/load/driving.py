@@ -35,7 +35,7 @@ OnDone = Callable[[int, Recording], None]
 """Called with a request's place in the list and its recording. Runs inside the measured window: be quick."""
 
 
-class Cue(Protocol):
+class ControlChannel(Protocol):
     """How a driver that is one of several (`load.workers`) hears from the others and is heard."""
 
     def listening(self, abort: Callable[[], None]) -> AbstractContextManager[None]:
@@ -148,10 +148,10 @@ class Drive:
         room: int,
         on_done: OnDone | None,
         stop: Callable[[], bool] | None,
-        cue: Cue | None = None,
+        channel: ControlChannel | None = None,
     ) -> None:
         self.client = Client(target, room)
-        self.cue = cue
+        self.channel = channel
         self.requests = requests
         self.interrupted = False
         self.outcomes: dict[int, Recording | Finished] = {}
@@ -185,8 +185,8 @@ class Drive:
         """Enter an outcome into the books, and tell the caller who wants to know."""
         self._look_for_the_server(outcome)
         self.outcomes[place] = self._tell(place, outcome)
-        if self.cue is not None:
-            self.cue.kept(place, self.outcomes[place])
+        if self.channel is not None:
+            self.channel.kept(place, self.outcomes[place])
 
     def _look_for_the_server(self, outcome: Recording | Finished) -> None:
         """End the run where the server is gone: the rest of the list would only measure its absence."""
@@ -246,8 +246,8 @@ class Drive:
 
         One of several drivers is told by its cue instead.
         """
-        if self.cue is not None:
-            with self.cue.listening(self._give_up):
+        if self.channel is not None:
+            with self.channel.listening(self._give_up):
                 yield
             return
         if threading.current_thread() is not threading.main_thread():

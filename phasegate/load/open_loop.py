@@ -19,7 +19,7 @@ from phasegate.core.request import Request
 from phasegate.core.target import Target
 from phasegate.core.timeline import Recording
 from phasegate.load.client import Finished
-from phasegate.load.driving import Cue, Drive, LoadResult, OnDone, refuse_inside_a_loop
+from phasegate.load.driving import ControlChannel, Drive, LoadResult, OnDone, refuse_inside_a_loop
 from phasegate.load.health import ClientHealth, Watch, no_garbage_collection
 
 LEAD = 0.25
@@ -37,7 +37,7 @@ def run_open(
     max_concurrency: int | None = None,
     on_done: OnDone | None = None,
     stop: Callable[[], bool] | None = None,
-    cue: Cue | None = None,
+    channel: ControlChannel | None = None,
 ) -> LoadResult:
     """Send each request of the schedule when it is due, and return when the last has ended.
 
@@ -63,7 +63,7 @@ def run_open(
     for offset, request in schedule:
         if not 0 <= offset < math.inf:
             raise ValueError(f"request {request.request_id} is due {offset:g} s after the start; use 0 or more")
-    run = _OpenRun(target, schedule, max_concurrency, on_done, stop, cue)
+    run = _OpenRun(target, schedule, max_concurrency, on_done, stop, channel)
     asyncio.run(run.run())
     return run.result_of_run()
 
@@ -80,10 +80,10 @@ class _OpenRun(Drive):
         max_concurrency: int | None,
         on_done: OnDone | None,
         stop: Callable[[], bool] | None,
-        cue: Cue | None,
+        channel: ControlChannel | None,
     ) -> None:
         room = min(len(schedule), ROOM_WITHOUT_CAP) or 1 if max_concurrency is None else max_concurrency
-        super().__init__(target, [request for _, request in schedule], room, on_done, stop, cue)
+        super().__init__(target, [request for _, request in schedule], room, on_done, stop, channel)
         self._offsets = [offset for offset, _ in schedule]
         self._cap = max_concurrency
         self._start = 0.0
@@ -96,7 +96,7 @@ class _OpenRun(Drive):
             watch = Watch()
             with no_garbage_collection(), self.ctrl_c():
                 # What a request needs before it can go, also the first, happens in the lead.
-                self._start = monotonic() + LEAD if self.cue is None else await self.cue.line_up()
+                self._start = monotonic() + LEAD if self.channel is None else await self.channel.line_up()
                 watch.begin()
                 self._places = asyncio.Semaphore(len(self.requests) + 1 if self._cap is None else self._cap)
                 await self._walk()

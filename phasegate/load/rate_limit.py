@@ -51,7 +51,7 @@ def asked_pause(recording: Recording, now: datetime) -> float | None:
 
 
 @dataclass
-class Patience:
+class RateLimit:
     """Waits, and remembers how often and how long.
 
     Attributes:
@@ -111,10 +111,10 @@ class Patience:
         return f"the server refused {times} with 429; {format_seconds(self.waited)} were waited, between requests"
 
 
-def run_patiently(
+def run_within_rate_limit(
     target: Target,
     requests: Sequence[Request],
-    patience: Patience,
+    rate_limit: RateLimit,
     *,
     on_done: OnDone | None = None,
     stop: Callable[[], bool] = lambda: False,
@@ -135,16 +135,16 @@ def run_patiently(
         answered = part.recordings if refused is None else part.recordings[:-1]
         done += answered
         if answered:
-            patience.answered()
+            rate_limit.answered()
         left = left[len(answered) :]
         if refused is None or part.interrupted or stop():
             break
-        if patience.accepts(refused):
-            left[0] = replace(left[0], request_id=f"{requests[len(done)].request_id}.{patience.refusals + 1}")
+        if rate_limit.accepts(refused):
+            left[0] = replace(left[0], request_id=f"{requests[len(done)].request_id}.{rate_limit.refusals + 1}")
             continue
         done.append(refused)
         left = left[1:]
-        patience.answered()
+        rate_limit.answered()
     return _joined(parts, done, left)
 
 

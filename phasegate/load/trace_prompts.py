@@ -20,7 +20,7 @@ CHANCE_TOKENS = 8
 """Tokens that two unrelated prompts may share at their start by chance and still count as cold."""
 
 MakeRequest = Callable[[str, Expected, int], Request]
-"""Prompt, what to expect, answer tokens -> the request in the engine's dialect (`lab.Lab.request`)."""
+"""Prompt, what to expect, answer tokens -> the request in the engine's dialect (`SessionRunner.request`)."""
 
 
 def trace_requests(

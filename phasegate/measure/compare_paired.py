@@ -24,7 +24,7 @@ from phasegate.gate.policy import Policy
 from phasegate.gate.verdict import Finding, GateResult, Verdict
 from phasegate.measure.compare_runs import Gated, Say
 from phasegate.measure.measure_session import session_of
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.session_runner import SessionRunner
 from phasegate.stats.paired import block_orders
 
 LEAST_BLOCKS = 5
@@ -85,8 +85,8 @@ def paired_parts(workloads: Sequence[Workload], requests: int | None, most: int)
 
 
 def gate_paired(
-    candidate: Lab,
-    reference: Lab,
+    candidate: SessionRunner,
+    reference: SessionRunner,
     workloads: Sequence[Workload],
     policy: Policy,
     *,
@@ -129,15 +129,15 @@ def gate_paired(
     return Gated(result, tuple(taken.reference), tuple(taken.candidate), stopped)
 
 
-def _with_room(lab: Lab, workloads: Sequence[Workload], blocks: int) -> tuple[list[Workload], str | None]:
+def _with_room(runner: SessionRunner, workloads: Sequence[Workload], blocks: int) -> tuple[list[Workload], str | None]:
     """The workloads for whose first blocks the run's limits leave room, and which others they leave out, if any.
 
     Better some that can be decided than all of them begun; at least one is.
     """
-    traffic = lab.traffic
+    traffic = runner.traffic
 
     def asked(some: Sequence[Workload]) -> Spending:
-        return in_all(paired_parts(some, lab.requests, blocks))
+        return in_all(paired_parts(some, runner.requests, blocks))
 
     whole = asked(workloads)
     limit = traffic.why_no_room(whole, of=whole)
@@ -192,8 +192,8 @@ class _Blocks:
         stopped: which limit ended it, in one line, or None.
     """
 
-    first: Lab
-    second: Lab
+    first: SessionRunner
+    second: SessionRunner
     most: int
     say: Say | None
     reference: list[Session] = field(default_factory=list)
@@ -233,10 +233,10 @@ class _Blocks:
         for letter in order:
             if self.say is not None:
                 self.say(f"block {number} of {wanted}: {'reference' if letter == 'A' else 'candidate'}")
-            lab = self._labs[letter] = self._labs[letter].renewed(restart=False)
+            runner = self._labs[letter] = self._labs[letter].renewed(restart=False)
             asked = visit_of(workloads, self._requests, first=letter not in self._visited)
             self._visited.add(letter)
-            visits[letter].append(session_of(lab, lab.visit(asked), None))
+            visits[letter].append(session_of(runner, runner.visit(asked), None))
         self.reference.append(_one_block(visits["A"], number, order))
         self.candidate.append(_one_block(visits["B"], number, order))
 

@@ -20,7 +20,7 @@ from phasegate.gate.pinned import with_pinned
 from phasegate.gate.policy import Policy
 from phasegate.gate.verdict import GateResult, Verdict
 from phasegate.measure.measure_session import REPEATS, session_of, sit
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.session_runner import SessionRunner
 from phasegate.store.baseline_folder import BaselineStore
 
 Say = Callable[[str], None]
@@ -66,7 +66,7 @@ def find_baseline(
 
 
 def gate_stored(
-    lab: Lab,
+    runner: SessionRunner,
     workloads: Sequence[Workload],
     store: BaselineStore,
     policy: Policy,
@@ -86,11 +86,11 @@ def gate_stored(
         InvalidBaselineError: a stored session cannot be used.
         MeasurementError, CalibrationError: a session cannot be measured.
     """
-    known = session_of(lab, [], None)
+    known = session_of(runner, [], None)
     baseline, nearby = find_baseline(store, known, policy, pinned)
     place = Place(looked_for=str(store.folder(known.fingerprint, pinned)), nearby=nearby)
     place = place if record_with is None else replace(place, record_with=record_with)
-    taken = _Taken(lab, say)
+    taken = _Taken(runner, say)
     if not baseline:
         # Nothing to compare with, so nothing is lost to a disturbed host and no second try is worth its time.
         taken.take_for_the_report(workloads)
@@ -114,8 +114,8 @@ def gate_stored(
             break
     candidate = taken.sessions
     if _regressed(result) and tells_own_error(baseline):
-        lab.calibrations.measure([1])
-        facts = {OWN_ERROR: lab.calibrations.as_json()}
+        runner.calibrations.measure([1])
+        facts = {OWN_ERROR: runner.calibrations.as_json()}
         candidate = [replace(one, client={**one.client, **facts}) for one in candidate]
         result = judge(baseline, candidate, policy, planned=planned, place=place, stopped=taken.stopped)
     if pinned is None:
@@ -134,7 +134,7 @@ class _Taken:
         stopped: which limit ended it, in one line, or None.
     """
 
-    lab: Lab
+    runner: SessionRunner
     say: Say | None
     sessions: list[Session] = field(default_factory=list)
     stopped: str | None = None
@@ -148,33 +148,33 @@ class _Taken:
             if self.say is not None and number:
                 self.say(f"session {number + 1} of {wanted}")
             if planned is not None and number >= planned:
-                more = sum((spending_of(one, self.lab.requests) for one in workloads), NOTHING)
-                self.stopped = self.lab.traffic.why_not_more(more)
+                more = sum((spending_of(one, self.runner.requests) for one in workloads), NOTHING)
+                self.stopped = self.runner.traffic.why_not_more(more)
             if self.stopped is None:
                 self._take_one(workloads, fresh=number > 0, repeats=repeats)
 
     def take_for_the_report(self, workloads: Sequence[Workload]) -> None:
         """The first session where there is nothing to compare it with: nobody asks what disturbed it."""
         try:
-            self.sessions.append(session_of(self.lab, [self.lab.measure_whole(one) for one in workloads], None))
+            self.sessions.append(session_of(self.runner, [self.runner.measure_whole(one) for one in workloads], None))
         except LimitReachedError as error:
             self._keep_whole_runs(error)
 
     def _take_one(self, workloads: Sequence[Workload], *, fresh: bool, repeats: int) -> None:
         try:
-            sitting = sit(self.lab, workloads, fresh=fresh, say=self.say, repeats=repeats)
+            measured_session = sit(self.runner, workloads, fresh=fresh, say=self.say, repeats=repeats)
         except LimitReachedError as error:
             self._keep_whole_runs(error)
             return
-        self.sessions.append(sitting.session)
-        self.lab = sitting.lab
+        self.sessions.append(measured_session.session)
+        self.runner = measured_session.runner
 
     def _keep_whole_runs(self, error: LimitReachedError) -> None:
         """Where a limit ended the first session, what it measured whole is still a session, of fewer workloads."""
         self.stopped = str(error)
-        whole = [run for run in self.lab.runs.values() if run.cut is None and run.problem() is None]
+        whole = [run for run in self.runner.runs.values() if run.cut is None and run.problem() is None]
         if not self.sessions and whole:
-            self.sessions.append(session_of(self.lab, whole, None))
+            self.sessions.append(session_of(self.runner, whole, None))
 
 
 def _regressed(result: GateResult) -> bool:

@@ -1,4 +1,4 @@
-"""Opening a lab: start or attach the engine that the user named, and make everything ready to measure it."""
+"""Connect: start or attach the engine that the user named, and make everything ready to measure it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from phasegate.engines.profile import EngineProfile, profile_for
 from phasegate.engines.profile_book import FOLDER
 from phasegate.engines.simulator.config import SimulatorConfig, SimulatorConfigError
 from phasegate.engines.simulator.engine import SimulatorEngine
-from phasegate.load.rate_limit import Patience
+from phasegate.load.rate_limit import RateLimit
 from phasegate.load.traffic import Traffic
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.session_runner import SessionRunner
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class EngineOptions:
     """What the user said about the engine and the run.
 
     Attributes:
@@ -80,18 +80,18 @@ class Opening:
     own_key: str | None = None
 
 
-def with_settings(opening: Opening, settings: str) -> Opening:
+def with_settings(engine_options: EngineOptions, settings: str) -> EngineOptions:
     """The opening of another engine of the same kind with these settings, which are arguments where it is managed."""
-    if opening.engine in KINDS:
-        return replace(opening, base_url=None, engine_args=settings)
-    return replace(opening, base_url=None, engine_config=settings)
+    if engine_options.engine in KINDS:
+        return replace(engine_options, base_url=None, engine_args=settings)
+    return replace(engine_options, base_url=None, engine_config=settings)
 
 
 STARTED_ONLY = ("engine_model", "engine_config", "engine_args", "engine_python")
 """Settings that only an engine which is started can take."""
 
 
-def refuse_unused(opening: Opening, prefix: str, but: Iterable[str] = ()) -> None:
+def refuse_unused(engine_options: EngineOptions, prefix: str, but: Iterable[str] = ()) -> None:
     """Refuse settings of an engine to be started where a running server is measured: nothing would come of them.
 
     Args:
@@ -101,17 +101,17 @@ def refuse_unused(opening: Opening, prefix: str, but: Iterable[str] = ()) -> Non
     Raises:
         EngineError: one line naming the option.
     """
-    given = [name for name in STARTED_ONLY if getattr(opening, name) and name not in but]
-    if opening.base_url and given:
+    given = [name for name in STARTED_ONLY if getattr(engine_options, name) and name not in but]
+    if engine_options.base_url and given:
         raise EngineError(
             f"{prefix}{given[0].replace('_', '-')} is for an engine that is started, and here a running server is "
             f"measured ({prefix}base-url or OPENAI_BASE_URL); leave one of them out"
         )
 
 
-def opening_for_probe(args: argparse.Namespace, base_url: str | None, seed: int) -> Opening:
+def options_for_probe(args: argparse.Namespace, base_url: str | None, seed: int) -> EngineOptions:
     """The opening that ``phasegate probe`` asks for."""
-    return Opening(
+    return EngineOptions(
         base_url=base_url,
         model=args.model,
         endpoint=args.endpoint,
@@ -122,7 +122,7 @@ def opening_for_probe(args: argparse.Namespace, base_url: str | None, seed: int)
 
 
 @contextmanager
-def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iterator[Lab]:
+def connect(engine_options: EngineOptions, say: Callable[[str], None] | None = None) -> Iterator[SessionRunner]:
     """A lab on a started engine. A started engine is stopped when the context ends, however it ends.
 
     ``say`` is told what is being done, for a live line.
@@ -130,7 +130,7 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
     Raises:
         EngineError: the engine cannot be started or reached; one line with the remedy.
     """
-    engine = _engine(opening)
+    engine = _engine(engine_options)
     if say is not None:
         say("starting the engine" if engine.can_restart else "looking for the server")
     own_cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
@@ -141,11 +141,11 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
             os.sched_setaffinity(0, left)
         server = engine.identity()
         profile = engine.profile if isinstance(engine, AttachedEngine) else profile_for(server)
-        _check_endpoint(opening.endpoint, profile)
-        cannot = why_not_marked(profile, opening.endpoint) if opening.mark_prefix else None
+        _check_endpoint(engine_options.endpoint, profile)
+        cannot = why_not_marked(profile, engine_options.endpoint) if engine_options.mark_prefix else None
         if cannot is not None:
             raise EngineError(cannot)
-        yield Lab(
+        yield SessionRunner(
             engine=engine,
             server=server,
             client=client_identity(),
@@ -155,19 +155,19 @@ def open_lab(opening: Opening, say: Callable[[str], None] | None = None) -> Iter
                 profile,
                 engine.model,
                 engine.api_key,
-                timeout=opening.timeout,
-                idle_timeout=opening.idle_timeout,
+                timeout=engine_options.timeout,
+                idle_timeout=engine_options.idle_timeout,
                 azure=engine.azure if isinstance(engine, AttachedEngine) else None,
             ),
-            seed=opening.seed,
+            seed=engine_options.seed,
             nonce=secrets.token_hex(8),
-            endpoint=opening.endpoint,
-            mark_prefix=opening.mark_prefix,
-            requests=opening.requests,
+            endpoint=engine_options.endpoint,
+            mark_prefix=engine_options.mark_prefix,
+            requests=engine_options.requests,
             watch=watch_host(server),
-            traffic=opening.traffic,
-            patience=Patience(time_left=lambda: opening.traffic.time_left),
-            metrics_urls=opening.metrics_urls,
+            traffic=engine_options.traffic,
+            rate_limit=RateLimit(time_left=lambda: engine_options.traffic.time_left),
+            metrics_urls=engine_options.metrics_urls,
             **_told_by(engine),
         )
     finally:
@@ -181,11 +181,11 @@ def _told_by(engine: Engine) -> dict[str, Any]:
     return {"key_name": engine.key_name, "warnings": engine.warnings} if isinstance(engine, AttachedEngine) else {}
 
 
-def one_server(lab: Lab, other: Lab) -> str | None:
+def one_server(runner: SessionRunner, other: SessionRunner) -> str | None:
     """One line where two labs measure the same model of one server, so that no difference can come from it; or None."""
-    here, there = lab.target.base_url, other.target.base_url
+    here, there = runner.target.base_url, other.target.base_url
     same_path = urlsplit(here).path.rstrip("/") == urlsplit(there).path.rstrip("/")
-    if lab.target.model != other.target.model or not (same_path and same_server(here, there)):
+    if runner.target.model != other.target.model or not (same_path and same_server(here, there)):
         return None
     return (
         f"candidate and reference are one server ({other.target.base_url}): this shows what the comparison makes of no "
@@ -193,7 +193,7 @@ def one_server(lab: Lab, other: Lab) -> str | None:
     )
 
 
-def check_engine(opening: Opening) -> Opening:
+def check_engine(engine_options: EngineOptions) -> EngineOptions:
     """Refuse settings that no engine could be started with, before anything is.
 
     Returns the opening to start from: an engine of the user's own is not made a second time for its first start.
@@ -201,16 +201,16 @@ def check_engine(opening: Opening) -> Opening:
     Raises:
         EngineError: one line naming the setting, where it came from and what is allowed.
     """
-    make = opening.own_engine
-    if make is None or opening.base_url:
-        _engine(opening)
-        return opening
+    make = engine_options.own_engine
+    if make is None or engine_options.base_url:
+        _engine(engine_options)
+        return engine_options
     own = make()
     if own is None:
-        _engine(replace(opening, own_engine=None))
-        return replace(opening, own_engine=None)
+        _engine(replace(engine_options, own_engine=None))
+        return replace(engine_options, own_engine=None)
     waiting = [own]
-    return replace(opening, own_engine=lambda: waiting.pop() if waiting else make())
+    return replace(engine_options, own_engine=lambda: waiting.pop() if waiting else make())
 
 
 def _cores_left(engine: Engine) -> list[int]:
@@ -223,47 +223,51 @@ def _cores_left(engine: Engine) -> list[int]:
     return client_cores() if isinstance(engine, EmbeddedEngine) else []
 
 
-def _engine(opening: Opening) -> Engine:
+def _engine(engine_options: EngineOptions) -> Engine:
     """The engine, not started yet."""
-    own = opening.own_engine() if opening.own_engine is not None and not opening.base_url else None
+    own = engine_options.own_engine() if engine_options.own_engine is not None and not engine_options.base_url else None
     if own is not None:
         return own
-    if opening.base_url:
-        at = address_for(opening)
-        return AttachedEngine(opening.base_url, opening.model, os.environ.get(at.key_name), opening.hardware, at)
-    if opening.engine == "auto":
+    if engine_options.base_url:
+        at = address_for(engine_options)
+        return AttachedEngine(
+            engine_options.base_url, engine_options.model, os.environ.get(at.key_name), engine_options.hardware, at
+        )
+    if engine_options.engine == "auto":
         raise EngineError("--perf-engine auto finds out what a running server is; say where it is with --perf-base-url")
-    if opening.engine in KINDS:
-        return _managed(opening)
-    if opening.engine_args or opening.engine_python:
+    if engine_options.engine in KINDS:
+        return _managed(engine_options)
+    if engine_options.engine_args or engine_options.engine_python:
         raise EngineError(
             f"--perf-engine-args and --perf-engine-python are for {', '.join(KINDS)}; "
-            f"the engine {opening.engine} takes --perf-engine-config"
+            f"the engine {engine_options.engine} takes --perf-engine-config"
         )
-    if opening.engine == "simulator":
+    if engine_options.engine == "simulator":
         try:
-            return SimulatorEngine(SimulatorConfig.from_words(opening.engine_config))
+            return SimulatorEngine(SimulatorConfig.from_words(engine_options.engine_config))
         except SimulatorConfigError as error:
             raise EngineError(f"--perf-engine-config: {error}") from None
-    if opening.engine != "embedded":
+    if engine_options.engine != "embedded":
         raise EngineError(
-            f"--perf-engine {opening.engine!r} cannot be started; these can: embedded, simulator, {', '.join(KINDS)}. "
-            "Other names say what a running server is, beside --perf-base-url"
+            f"--perf-engine {engine_options.engine!r} cannot be started; these can: embedded, simulator, "
+            f"{', '.join(KINDS)}. Other names say what a running server is, beside --perf-base-url"
         )
-    config = parse_config(opening.engine_config, source="--perf-engine-config")
-    if opening.engine_model is not None:
-        config = replace(config, model=opening.engine_model)
+    config = parse_config(engine_options.engine_config, source="--perf-engine-config")
+    if engine_options.engine_model is not None:
+        config = replace(config, model=engine_options.engine_model)
     return EmbeddedEngine(config)
 
 
-def address_for(opening: Opening) -> Address:
+def address_for(engine_options: EngineOptions) -> Address:
     """What is known of the server at the opening's address before it is asked.
 
     Raises:
         EngineError: no such engine, or an address or a profile that cannot be used; one line.
     """
-    assert opening.base_url
-    return address_of(opening.base_url, opening.engine, opening.profiles, os.environ, opening.own_key)
+    assert engine_options.base_url
+    return address_of(
+        engine_options.base_url, engine_options.engine, engine_options.profiles, os.environ, engine_options.own_key
+    )
 
 
 def _check_endpoint(endpoint: str, profile: EngineProfile) -> None:
@@ -274,11 +278,13 @@ def _check_endpoint(endpoint: str, profile: EngineProfile) -> None:
         )
 
 
-def _managed(opening: Opening) -> ManagedEngine:
-    if opening.engine_config:
+def _managed(engine_options: EngineOptions) -> ManagedEngine:
+    if engine_options.engine_config:
         raise EngineError(
-            f"--perf-engine-config is for the embedded engine and the simulator; give {opening.engine} its own "
+            f"--perf-engine-config is for the embedded engine and the simulator; give {engine_options.engine} its own "
             "arguments with --perf-engine-args"
         )
-    settings = ManagedSettings(opening.engine_args, opening.engine_model, opening.engine_python, opening.hardware)
-    return ManagedEngine(opening.engine, settings)
+    settings = ManagedSettings(
+        engine_options.engine_args, engine_options.engine_model, engine_options.engine_python, engine_options.hardware
+    )
+    return ManagedEngine(engine_options.engine, settings)

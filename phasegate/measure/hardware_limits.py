@@ -20,7 +20,7 @@ from phasegate.engines.hardware import device_in, devices_of, measure_device
 from phasegate.engines.managed.engine import ManagedEngine
 from phasegate.engines.managed.facts import model_facts, processor
 from phasegate.engines.model_facts import KV_BYTES, read_model
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.session_runner import SessionRunner
 from phasegate.stats.level_run import LevelRun
 from phasegate.stats.workload_run import WorkloadRun
 
@@ -28,7 +28,9 @@ MEASURE = "measure"
 """Names the hardware that is this machine's processor."""
 
 
-def lab_roofline(lab: Lab, model_file: str | None = None, hardware: str | None = None) -> Roofline | None:
+def runner_roofline(
+    runner: SessionRunner, model_file: str | None = None, hardware: str | None = None
+) -> Roofline | None:
     """The phases of a lab's runs against the hardware; None where facts or measurements are missing.
 
     Measuring the processor takes about a second and wants it free: call this when nothing is measured any more.
@@ -40,23 +42,23 @@ def lab_roofline(lab: Lab, model_file: str | None = None, hardware: str | None =
     Raises:
         SettingsError, EngineError: a file or a name that cannot be used, or a failed measurement; one line.
     """
-    measured = measured_of(list(lab.runs.values()))
+    measured = measured_of(list(runner.runs.values()))
     if measured is None:
         return None
-    model = model_of(lab, model_file)
-    facts = None if model is None else hardware_of(lab, hardware, model.format)
+    model = model_of(runner, model_file)
+    facts = None if model is None else hardware_of(runner, hardware, model.format)
     return None if model is None or facts is None else roofline(model, facts, measured)
 
 
-def missing_facts(lab: Lab, model_file: str | None, hardware: str | None) -> str:
-    """Why `lab_roofline` says nothing, in one line with the remedy.
+def missing_facts(runner: SessionRunner, model_file: str | None, hardware: str | None) -> str:
+    """Why `runner_roofline` says nothing, in one line with the remedy.
 
     Raises:
         SettingsError, EngineError: as there.
     """
-    if measured_of(list(lab.runs.values())) is None:
+    if measured_of(list(runner.runs.values())) is None:
         return "no workload with a prefix of its own for each request was measured"
-    if model_of(lab, model_file) is None:
+    if model_of(runner, model_file) is None:
         return f"what the model of {hardware} computes; give its shape with --perf-model-facts"
     return "what the server's hardware can do; name it with --perf-hardware-facts"
 
@@ -107,11 +109,11 @@ def _prompt_tokens(run: WorkloadRun, cell: Cell) -> int:
     return int(np.median(told)) if told else cell.input_tokens
 
 
-def model_of(lab: Lab, model_file: str | None) -> ModelFacts | None:
+def model_of(runner: SessionRunner, model_file: str | None) -> ModelFacts | None:
     """The facts in a file, or of the weights of an engine that the suite started; None for what nobody described."""
     if model_file is not None:
         return read_model(Path(model_file))
-    engine = lab.engine
+    engine = runner.engine
     if isinstance(engine, ManagedEngine):
         return model_facts(engine)
     if not isinstance(engine, EmbeddedEngine):
@@ -121,12 +123,12 @@ def model_of(lab: Lab, model_file: str | None) -> ModelFacts | None:
     return replace(read_model(engine.weights()), kv_bytes=both)
 
 
-def hardware_of(lab: Lab, hardware: str | None, number_format: str) -> HardwareFacts | None:
+def hardware_of(runner: SessionRunner, hardware: str | None, number_format: str) -> HardwareFacts | None:
     """The hardware in a file or of a name, under a started engine, or in the server's label; None if unknown."""
     if hardware is not None and hardware != MEASURE:
         device, count = devices_of(hardware)
         return device.facts(number_format, count or 1)
-    engine = lab.engine
+    engine = runner.engine
     if isinstance(engine, EmbeddedEngine):
         threads = max(engine.config.threads, engine.config.threads_batch or 1)
         return measure_device(threads, engine_cores(threads) if engine.config.pinned else ()).facts(number_format)
@@ -135,5 +137,5 @@ def hardware_of(lab: Lab, hardware: str | None, number_format: str) -> HardwareF
         return own.facts(number_format)
     if hardware == MEASURE:
         return measure_device().facts(number_format)
-    found = device_in(lab.server.hardware)
+    found = device_in(runner.server.hardware)
     return None if found is None else found[0].facts(number_format, found[1])

@@ -33,10 +33,10 @@ from phasegate.load.shapes import Shape
 from phasegate.load.watcher import LoadWatcher, Say
 from phasegate.load.workers.driver import Driver, OneProcess, calibrate_driver, notes_of, worker_remark
 from phasegate.load.workers.job import Job
-from phasegate.measure.session_runner import Lab, MeasurementError
+from phasegate.measure.session_runner import MeasurementError, SessionRunner
 from phasegate.stats.client_error import ClientError, Watched, joined
 from phasegate.stats.counters import counted_together
-from phasegate.stats.level_run import Collision, LevelRun, Pieces, Round, wrong_prompts
+from phasegate.stats.level_run import ChunkedPrefill, Collision, LevelRun, Round, wrong_prompts
 from phasegate.wire.decoding import decode
 
 SPARE_COLLISIONS = 3
@@ -47,7 +47,7 @@ Asked = Workload | Mix
 
 
 @dataclass
-class LoadLab:
+class LoadRunner:
     """Measures one lab's engine under load.
 
     Attributes:
@@ -56,7 +56,7 @@ class LoadLab:
         watched: whether it is told of ended requests too, inside the measured window.
         levels: what was measured with `measure_levels`, by requests in flight.
         collisions: what was measured with `collide`.
-        in_pieces: the same on an engine that reads prompts in smaller pieces, or None.
+        chunked_prefill: the same on an engine that reads prompts in smaller pieces, or None.
         searched: levels of `find_limit` that were measured only for it.
         rates: levels of `find_rate`, by requests a second.
         found: what the searches found.
@@ -64,12 +64,12 @@ class LoadLab:
         cut: which limit of the run ended the levels before their plan was done; None for none.
     """
 
-    lab: Lab
+    runner: SessionRunner
     say: Say | None = None
     watched: bool = False
     levels: dict[int, LevelRun] = field(default_factory=dict)
     collisions: list[Collision] = field(default_factory=list)
-    in_pieces: Pieces | None = None
+    chunked_prefill: ChunkedPrefill | None = None
     searched: dict[int, LevelRun] = field(default_factory=dict)
     rates: dict[float, LevelRun] = field(default_factory=dict)
     found: list[Limit] = field(default_factory=list)
@@ -82,7 +82,7 @@ class LoadLab:
     @property
     def uncalibrated(self) -> str | None:
         """Why the client's own error is not known, or None."""
-        return self.lab.calibrations.failed
+        return self.runner.calibrations.failed
 
     @property
     def empty(self) -> bool:
@@ -108,10 +108,10 @@ class LoadLab:
         return self.levels
 
     def _measure_rounds(self, workload: Asked, plans: Sequence[LevelPlan]) -> None:
-        self.lab.traffic.must_allow(())
+        self.runner.traffic.must_allow(())
         self.calibrate(plan.level for plan in plans)
         self._warm_up(workload)
-        rng = np.random.default_rng([self.lab.seed, *b"levels"])
+        rng = np.random.default_rng([self.runner.seed, *b"levels"])
         for number in range(max(plan.rounds for plan in plans)):
             for place in rng.permutation(len(plans)):
                 plan = plans[int(place)]
@@ -120,14 +120,14 @@ class LoadLab:
 
     def calibrate(self, levels: Iterable[int]) -> None:
         """Measure the client's own error at those concurrencies, where it is not known yet; the server idles."""
-        target = self.lab.target
+        target = self.runner.target
         proxied = target.transport == "auto" and route_to(target.base_url).proxy is not None
 
         def watcher(level: int, requests: Sequence[Request]) -> OnDone | None:
             return self._watcher(level, requests, "calibrating the client with")
 
         transport = "httpx2" if proxied else target.transport
-        calibrate_driver(self.driver, self.lab.calibrations, levels, watcher, transport)
+        calibrate_driver(self.driver, self.runner.calibrations, levels, watcher, transport)
 
     def grown(self, result: LoadResult) -> bool:
         """Whether the client was the limit and has more workers now, so that the load is to be measured again."""
@@ -154,7 +154,7 @@ class LoadLab:
             missed=load_problem(result, asked) or wrong_prompts(lines),
             notes=notes_of(self.driver, result),
             sent_by=worker_remark(result),
-            client=ClientError(self.lab.calibrations.at(users, setup=self.driver.setup), watched(result.health)),
+            client=ClientError(self.runner.calibrations.at(users, setup=self.driver.setup), watched(result.health)),
             workloads={
                 one.request_id: name
                 for one in result.recordings
@@ -175,13 +175,13 @@ class LoadLab:
         """One round at one level, added to what the level has."""
         requests = self.requests(workload, plan.per_round)
         watcher = self._watcher(plan.level, requests)
-        view = self.lab.server_view
+        view = self.runner.server_metrics
         counters = view.read()
-        result, lines = self.drive(Job(self.lab.target, tuple(requests), plan.level), watcher)
+        result, lines = self.drive(Job(self.runner.target, tuple(requests), plan.level), watcher)
         if self.grown(result):
             self._visit(runs, workload, plan)
             return
-        self.lab.patience.rest(result.recordings)
+        self.runner.rate_limit.rest(result.recordings)
         run = self.level_run(plan.level, result, lines, Shape(max_concurrency=plan.level))
         cut = self.cut_off(result)
         if cut is not None:
@@ -197,38 +197,38 @@ class LoadLab:
         Raises:
             LimitReachedError: they do not.
         """
-        traffic = self.lab.traffic
+        traffic = self.runner.traffic
         traffic.must_allow(job.requests)
         result = self.driver.drive(job, on_done=on_done, stop=traffic.out_of_time)
-        lines = [decode(one, self.lab.target.api_key) for one in result.recordings]
+        lines = [decode(one, self.runner.target.api_key) for one in result.recordings]
         traffic.count(lines)
         return result, lines
 
     def cut_off(self, result: LoadResult) -> str | None:
         """Which limit of the run ended a load before its last request; None where none did."""
         by_limit = result.unsent and not (result.interrupted or result.server_gone)
-        return self.lab.traffic.why_not() if by_limit else None
+        return self.runner.traffic.why_not() if by_limit else None
 
     def requests(self, workload: Asked, count: int) -> list[Request]:
         """So many requests with prompts that no other request of the run has; warm-ups are no exception."""
         if isinstance(workload, Mix):
             return self._mixed_requests(workload, count)
         (n_in,), (n_out,) = workload.input_tokens, workload.output_tokens
-        endpoint = workload.endpoint or self.lab.endpoint
+        endpoint = workload.endpoint or self.runner.endpoint
         first = next(self._blocks) * BLOCK_OF_REQUESTS
-        return self.lab.fresh_requests(endpoint, n_in, n_out, count, name=workload.name, first=first)
+        return self.runner.fresh_requests(endpoint, n_in, n_out, count, name=workload.name, first=first)
 
     def _mixed_requests(self, mix: Mix, count: int) -> list[Request]:
         first = next(self._blocks) * BLOCK_OF_REQUESTS
-        plan = plan_mixed(mix.parts, count, np.random.default_rng([self.lab.seed, first, *b"mix"]), first)
-        requests = self.lab.requests_for(plan)
+        plan = plan_mixed(mix.parts, count, np.random.default_rng([self.runner.seed, first, *b"mix"]), first)
+        requests = self.runner.requests_for(plan)
         for (workload, _), request in zip(plan, requests, strict=True):
             self._workload_of[request.request_id] = workload.name
         return requests
 
     def _warm_up(self, workload: Asked) -> None:
         if not self._warm and workload.warmups:
-            self.lab.warm_up(self.requests(workload, workload.warmups))
+            self.runner.warm_up(self.requests(workload, workload.warmups))
         self._warm = True
 
     def collide(self, streams: Workload, long_prompt: Workload) -> list[Collision]:
@@ -261,8 +261,8 @@ class LoadLab:
     def _collide_once(self, streams: Workload, long_prompt: Workload) -> Collision:
         alone, intruder = self.requests(long_prompt, 2)
         running = self.requests(streams, streams.requests)
-        self.lab.traffic.must_allow([alone, intruder, *running])
-        idle, lines, _ = self.lab.send([alone])
+        self.runner.traffic.must_allow([alone, intruder, *running])
+        idle, lines, _ = self.runner.send([alone])
         if idle.interrupted:
             raise KeyboardInterrupt
         line = lines[0]
@@ -272,9 +272,9 @@ class LoadLab:
             raise MeasurementError(
                 f"{long_prompt.name}: a prompt of {long_prompt.input_tokens[0]} tokens failed: {said}"
             )
-        came = run_collision(self.lab.target, running, intruder)
-        lines = [decode(one, self.lab.target.api_key) for one in (came.intruder, *came.streams)]
-        self.lab.traffic.count(lines)
+        came = run_collision(self.runner.target, running, intruder)
+        lines = [decode(one, self.runner.target.api_key) for one in (came.intruder, *came.streams)]
+        self.runner.traffic.count(lines)
         seen = Collision(lines[0], tuple(lines[1:]), ttft)
         wrong = wrong_prompts((line, seen.intruder)) or wrong_prompts(seen.streams)
         if wrong is not None:
@@ -321,7 +321,7 @@ class LoadLab:
         """
         single = self.levels[min(self.levels)]
         at_most = 2 * max(run.request_rate for run in self.levels.values())
-        rng = np.random.default_rng([self.lab.seed, *b"rates"])
+        rng = np.random.default_rng([self.runner.seed, *b"rates"])
         while single.request_rate > 0:
             runs = list(self.rates.values())
             rate = next_rate(objectives, runs, first=single.request_rate / 2, at_most=at_most)
@@ -338,9 +338,9 @@ class LoadLab:
             self.say(f"measuring {rate:.3g} requests/s: {count} requests in about {format_seconds(count / rate)}")
         shape = Shape(rate=Rate(rate, rate))
         offsets, requests = poisson(Rate(rate, rate), count, rng), tuple(self.requests(workload, count))
-        view = self.lab.server_view
+        view = self.runner.server_metrics
         counters = view.read()
-        result, lines = self.drive(Job(self.lab.target, requests, None, offsets))
+        result, lines = self.drive(Job(self.runner.target, requests, None, offsets))
         if self.grown(result):
             self._arrive(workload, rate, count, rng)
             return

@@ -16,11 +16,11 @@ from phasegate.core.metric import Undefined, time_to_first_token
 from phasegate.core.prompt import PromptWriter
 from phasegate.core.timeline import Expected, Timeline
 from phasegate.core.workload import Planned, Workload
-from phasegate.diagnose import Repeats, Situation
-from phasegate.diagnose.from_runs import situation_of
+from phasegate.diagnose import Observations, Repeats
+from phasegate.diagnose.from_runs import observations_of
 from phasegate.gate.slo import Objective
-from phasegate.measure.load_runner import LoadLab
-from phasegate.measure.session_runner import Lab, MeasurementError
+from phasegate.measure.load_runner import LoadRunner
+from phasegate.measure.session_runner import MeasurementError, SessionRunner
 from phasegate.stats.workload_run import WorkloadRun
 
 LEVELS = (1, 4)
@@ -49,7 +49,7 @@ def quiet(_: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class MeasuredForDiagnosis:
     """What was measured of one workload, and the situation that it is.
 
     Attributes:
@@ -62,18 +62,18 @@ class Examined:
     workload: Workload
     run: WorkloadRun
     shorter: WorkloadRun | None
-    situation: Situation
+    observations: Observations
 
 
-def examine(
-    lab: Lab,
+def measure_for_diagnosis(
+    runner: SessionRunner,
     workload: Workload,
     *,
     levels: Sequence[int] = LEVELS,
     objectives: Sequence[Objective] = (),
     traffic: bool = False,
     say: Say = quiet,
-) -> Examined:
+) -> MeasuredForDiagnosis:
     """Measure one workload so far that it can be explained.
 
     Args:
@@ -86,40 +86,40 @@ def examine(
         say: told what is going on.
 
     Raises:
-        MeasurementError, CalibrationError: as `Lab.measure`.
+        MeasurementError, CalibrationError: as `SessionRunner.measure`.
     """
     repeats = None
     if traffic and workload.shared_tokens:
         say(f"{workload.name}: traffic with shared beginnings")  # First, while the cache is as users left it.
-        repeats = _traffic(lab, workload)
+        repeats = _traffic(runner, workload)
     say(f"{workload.name}: one request after another")
-    run = lab.measure(workload)
+    run = runner.measure(workload)
     # A model that reasons needs the whole length before it answers at all.
     reasons = any(line.reasoning_tokens for line in run.timelines())
     short = shorter(workload, brief=not reasons)
     say(f"{workload.name}: the same with a shorter prompt")
-    other = lab.measure(short) if short is not None else None
-    load = LoadLab(lab)
+    other = runner.measure(short) if short is not None else None
+    load = LoadRunner(runner)
     if levels:
         say(f"{workload.name}: {', '.join(map(str, levels))} at a time")
         one = _one_cell(workload)
         load.measure_levels(one, [LevelPlan(level, ROUNDS, max(2, level)) for level in levels])
     runs = [one for one in (run, other) if one is not None]
-    host = lab.watch.report().disturbance() if lab.watch is not None else None
-    situation = situation_of(
+    host = runner.watch.report().disturbance() if runner.watch is not None else None
+    observations = observations_of(
         runs,
         levels=load.levels.values(),
         repeats=repeats,
         objectives=objectives,
         host=(host,) if host is not None else (),
     )
-    return Examined(workload, run, other, situation)
+    return MeasuredForDiagnosis(workload, run, other, observations)
 
 
-def _traffic(lab: Lab, workload: Workload) -> Repeats:
+def _traffic(runner: SessionRunner, workload: Workload) -> Repeats:
     shared, longest = workload.shared_tokens, max(workload.input_tokens)
     return measure_repeats(
-        lab, shared_tokens=shared, own_tokens=longest - shared, beginnings=BEGINNINGS, endpoint=workload.endpoint
+        runner, shared_tokens=shared, own_tokens=longest - shared, beginnings=BEGINNINGS, endpoint=workload.endpoint
     )
 
 
@@ -155,7 +155,7 @@ def _one_cell(workload: Workload) -> Workload:
 
 
 def measure_repeats(
-    lab: Lab,
+    runner: SessionRunner,
     *,
     shared_tokens: int,
     own_tokens: int,
@@ -182,17 +182,17 @@ def measure_repeats(
         MeasurementError: a request fails.
         CalibrationError: prompts of these lengths cannot be written.
     """
-    endpoint = endpoint or lab.endpoint
-    lab.calibration(endpoint)  # which finds out how short an answer may be
-    output_tokens = max(output_tokens, lab.least_answers.get(endpoint, 1))
+    endpoint = endpoint or runner.endpoint
+    runner.calibration(endpoint)  # which finds out how short an answer may be
+    output_tokens = max(output_tokens, runner.least_answers.get(endpoint, 1))
     prompt_tokens = shared_tokens + own_tokens
     expected = Expected(endpoint=endpoint, max_tokens=output_tokens, prompt_tokens=prompt_tokens, cold_prompt=False)
-    prompts = _repeated_prompts(lab, endpoint, shared_tokens, own_tokens, beginnings, times)
-    marked = lab.mark_prefix
+    prompts = _repeated_prompts(runner, endpoint, shared_tokens, own_tokens, beginnings, times)
+    marked = runner.mark_prefix
     requests = [
-        lab.request(f"{start} {end}", expected, output_tokens, len(start) if marked else 0) for start, end in prompts
+        runner.request(f"{start} {end}", expected, output_tokens, len(start) if marked else 0) for start, end in prompts
     ]
-    result, lines, _ = lab.send(requests)
+    result, lines, _ = runner.send(requests)
     if result.interrupted:
         raise KeyboardInterrupt
     early, later = lines[:beginnings], lines[beginnings:]
@@ -201,11 +201,11 @@ def measure_repeats(
 
 
 def _repeated_prompts(
-    lab: Lab, endpoint: str, shared: int, own: int, beginnings: int, times: int
+    runner: SessionRunner, endpoint: str, shared: int, own: int, beginnings: int, times: int
 ) -> list[tuple[str, str]]:
     """Beginning and end of each prompt."""
-    known = lab.calibration(endpoint)
-    fixed, fresh = PromptWriter(known, 0, salt="beginnings"), PromptWriter(known, lab.prompt_seed, salt="ends")
+    known = runner.calibration(endpoint)
+    fixed, fresh = PromptWriter(known, 0, salt="beginnings"), PromptWriter(known, runner.prompt_seed, salt="ends")
     starts = [fixed.write(_planned(f"beginning {n}", shared)) for n in range(beginnings)]
     # An end stands behind other words, where each of its own is one token, so the template is not counted twice.
     ends = [fresh.write(_planned(f"end {n}", own + known.overhead)) for n in range(beginnings * times)]

@@ -19,7 +19,7 @@ from phasegate.core.workload import Workload
 from phasegate.engines.host_probe import HostReport
 from phasegate.gate.client_growth import OWN_ERROR
 from phasegate.measure.server_metrics import observed
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.session_runner import SessionRunner
 from phasegate.stats.workload_run import WorkloadRun
 from phasegate.store.fingerprint import fingerprint_of
 
@@ -45,7 +45,7 @@ SENTINEL = Workload(
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class MeasuredSession:
     """A session with the lab that measured it.
 
     Attributes:
@@ -55,18 +55,18 @@ class Sitting:
     """
 
     session: Session
-    lab: Lab
+    runner: SessionRunner
     surroundings: HostReport | None
 
 
 def sit(
-    lab: Lab,
+    runner: SessionRunner,
     workloads: Sequence[Workload],
     *,
     fresh: bool = True,
     say: Callable[[str], None] | None = None,
     repeats: int = REPEATS,
-) -> Sitting:
+) -> MeasuredSession:
     """Measure every workload in a new session; again where the host was disturbed, at most ``repeats`` times.
 
     ``fresh=False`` goes on with the lab as it is: what it has measured already counts as this session.
@@ -74,40 +74,47 @@ def sit(
     A repetition must leave room for what the run has planned besides.
 
     Raises:
-        MeasurementError, CalibrationError: as `Lab.measure`.
+        MeasurementError, CalibrationError: as `SessionRunner.measure`.
         LimitReachedError: the run's time or tokens were used up before the session was whole.
     """
     for attempt in range(repeats + 1):
-        current = lab.renewed() if fresh or attempt else lab
-        sitting = _sit_once(current, workloads)
-        if sitting.session.disturbed is None or attempt == repeats:
-            return sitting
-        if lab.traffic.why_not_more(sum((spending_of(one, lab.requests) for one in workloads), NOTHING)) is not None:
-            return sitting
+        current = runner.renewed() if fresh or attempt else runner
+        measured_session = _sit_once(current, workloads)
+        if measured_session.session.disturbed is None or attempt == repeats:
+            return measured_session
+        if (
+            runner.traffic.why_not_more(sum((spending_of(one, runner.requests) for one in workloads), NOTHING))
+            is not None
+        ):
+            return measured_session
         if say is not None:
-            say(f"measuring the session again: {sitting.session.disturbed}")
+            say(f"measuring the session again: {measured_session.session.disturbed}")
     raise AssertionError("unreachable")
 
 
-def _sit_once(lab: Lab, workloads: Sequence[Workload]) -> Sitting:
-    runs = [lab.measure_whole(workload) for workload in workloads]
-    if lab.sentinel is not None:
+def _sit_once(runner: SessionRunner, workloads: Sequence[Workload]) -> MeasuredSession:
+    runs = [runner.measure_whole(workload) for workload in workloads]
+    if runner.sentinel is not None:
         # Renewed for its prompts: the reference still has those of the last session in its cache.
-        lab.sentinel = lab.sentinel.renewed(restart=False)
-        runs.append(lab.sentinel.measure_whole(SENTINEL))
-    surroundings = lab.watch.report() if lab.watch is not None else None
-    return Sitting(session_of(lab, runs, surroundings), lab, surroundings)
+        runner.sentinel = runner.sentinel.renewed(restart=False)
+        runs.append(runner.sentinel.measure_whole(SENTINEL))
+    surroundings = runner.watch.report() if runner.watch is not None else None
+    return MeasuredSession(session_of(runner, runs, surroundings), runner, surroundings)
 
 
-def session_of(lab: Lab, runs: Sequence[WorkloadRun], surroundings: HostReport | None) -> Session:
+def session_of(runner: SessionRunner, runs: Sequence[WorkloadRun], surroundings: HostReport | None) -> Session:
     """The session that these runs are."""
     now = datetime.now(timezone.utc)
-    server = server_facts(lab)
-    told = observed(lab.server_view, [run for run in runs if run.workload.name in lab.runs]) if lab.runs else {}
+    server = server_facts(runner)
+    told = (
+        observed(runner.server_metrics, [run for run in runs if run.workload.name in runner.runs])
+        if runner.runs
+        else {}
+    )
     measurements: list[Measurement] = [one for run in runs for one in run.measurements(_names())]
-    client = {**asdict(lab.client), "seed": lab.seed}
-    if lab.calibrations.known:
-        client[OWN_ERROR] = lab.calibrations.as_json()
+    client = {**asdict(runner.client), "seed": runner.seed}
+    if runner.calibrations.known:
+        client[OWN_ERROR] = runner.calibrations.as_json()
     if surroundings is not None:
         client["surroundings"] = asdict(surroundings)
     return Session(
@@ -118,7 +125,7 @@ def session_of(lab: Lab, runs: Sequence[WorkloadRun], surroundings: HostReport |
         server={**server, "observed": told} if told else server,
         client=client,
         fingerprint=fingerprint_of(server),
-        host=lab.server.host,
+        host=runner.server.host,
         disturbed=surroundings.disturbance() if surroundings is not None else None,
     )
 
@@ -127,9 +134,9 @@ def _names() -> tuple[str, ...]:
     return (*METRICS, *(metric.short for metric in own_metrics()))
 
 
-def server_facts(lab: Lab) -> dict[str, Any]:
+def server_facts(runner: SessionRunner) -> dict[str, Any]:
     """The server's facts as sessions keep them; unknown facts are left out."""
-    told = lab.server
+    told = runner.server
     return {
         "engine": told.engine,
         "engine_version": told.version,

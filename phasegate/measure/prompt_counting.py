@@ -11,7 +11,7 @@ from phasegate.engines.profile import LIMITS
 from phasegate.engines.refusal import refusal_words
 
 if TYPE_CHECKING:
-    from phasegate.measure.session_runner import Lab
+    from phasegate.measure.session_runner import SessionRunner
 
 LEAST_ANSWERS = (1, 16, 64)
 """Output limits to ask with until one is accepted: one token is cheapest, and some servers refuse less than 16."""
@@ -28,57 +28,57 @@ class CountingError(RuntimeError):
     """A prompt's tokens cannot be counted. The message is one line that says what happened and what to do."""
 
 
-def shortest_answer(lab: Lab, prompt: str, endpoint: str) -> Timeline:
+def shortest_answer(runner: SessionRunner, prompt: str, endpoint: str) -> Timeline:
     """The answer to a request for as few tokens as the server is willing to write; the limit is found out once.
 
     Where every limit is refused, by the one name of the parameter and then by the other, the answer to the first one.
     """
-    known = lab.least_answers.get(endpoint)
-    line = _shortest(lab, prompt, endpoint, LEAST_ANSWERS if known is None else (known,))
+    known = runner.least_answers.get(endpoint)
+    line = _shortest(runner, prompt, endpoint, LEAST_ANSWERS if known is None else (known,))
     if known is not None or endpoint != "chat" or line.error_kind not in PERHAPS_A_NAME:
         return line
-    usual = lab.profile
+    usual = runner.profile
     (other,) = {*LIMITS} - {usual.limit}
-    lab.profile = replace(usual, limit=other)
-    renamed = _shortest(lab, prompt, endpoint, LEAST_ANSWERS)
+    runner.profile = replace(usual, limit=other)
+    renamed = _shortest(runner, prompt, endpoint, LEAST_ANSWERS)
     if renamed.status != "error":
         return renamed
-    lab.profile = usual
+    runner.profile = usual
     return line
 
 
-def _shortest(lab: Lab, prompt: str, endpoint: str, limits: Sequence[int]) -> Timeline:
+def _shortest(runner: SessionRunner, prompt: str, endpoint: str, limits: Sequence[int]) -> Timeline:
     """The answer to the first of these limits that is accepted; where none is, to the first one."""
     first: Timeline | None = None
     for limit in limits:
-        line = lab.send_one(prompt, Expected(endpoint=endpoint, max_tokens=limit, cold_prompt=False), limit)
+        line = runner.send_one(prompt, Expected(endpoint=endpoint, max_tokens=limit, cold_prompt=False), limit)
         if line.error_kind not in PERHAPS_TOO_SHORT:
             if line.status != "error":
-                lab.least_answers[endpoint] = limit
+                runner.least_answers[endpoint] = limit
             return line if first is None or line.status != "error" else first
         first = first or line
     assert first is not None
     return first
 
 
-def count_tokens(lab: Lab, prompt: str, endpoint: str) -> int:
+def count_tokens(runner: SessionRunner, prompt: str, endpoint: str) -> int:
     """Tokens of a prompt, template included, as the server counts them.
 
     Raises:
         CountingError: no answer, or none with a count.
     """
-    line = shortest_answer(lab, prompt, endpoint)
+    line = shortest_answer(runner, prompt, endpoint)
     # A model that reasons unseen spends the one token on that: an empty answer, with its counts.
     if line.status != "ok" and not (line.status == "empty" and line.prompt_tokens is not None):
-        raise CountingError("; ".join((_failure(lab, line), *lab.warnings)))
+        raise CountingError("; ".join((_failure(runner, line), *runner.warnings)))
     if line.prompt_tokens is None:
         raise CountingError("the server does not tell how many tokens a prompt has: no usage in its answer")
     return line.prompt_tokens
 
 
-def _failure(lab: Lab, line: Timeline) -> str:
+def _failure(runner: SessionRunner, line: Timeline) -> str:
     kind = line.error_kind or line.status
     said = f": {line.error_message}" if line.error_message else ""
     status = kind.removeprefix("http_")
-    meant = refusal_words(int(status), lab.key_name) if status != kind else None
+    meant = refusal_words(int(status), runner.key_name) if status != kind else None
     return f"a first request, to count its tokens, failed ({kind}){said}" + (f"; {meant}" if meant else "")

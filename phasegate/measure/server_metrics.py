@@ -12,7 +12,7 @@ from phasegate.core.metric import Undefined
 from phasegate.core.prompt_vocabulary import COMMON_WORDS
 from phasegate.core.timeline import Timeline
 from phasegate.core.workload import Cell
-from phasegate.engines.metrics.page import MetricsDoor
+from phasegate.engines.metrics.page import MetricsPages
 from phasegate.measure.prompt_counting import shortest_answer
 from phasegate.stats.counters import Kind, Reading, ServerCounts, counted_between
 from phasegate.stats.first_token import (
@@ -26,7 +26,7 @@ from phasegate.stats.first_token import (
 from phasegate.stats.workload_run import WorkloadRun
 
 if TYPE_CHECKING:
-    from phasegate.measure.session_runner import Lab
+    from phasegate.measure.session_runner import SessionRunner
 
 PROBES = 9
 """Requests of one token, the cheapest of which is the cost of HTTP: other work only makes one dearer. Together they
@@ -40,7 +40,7 @@ TRIES = 4
 
 
 @dataclass
-class ServerView:
+class ServerMetrics:
     """What one server tells about itself.
 
     Attributes:
@@ -51,7 +51,7 @@ class ServerView:
         moved: whether any counter grew in one of them.
     """
 
-    door: MetricsDoor
+    door: MetricsPages
     overheads: dict[str, Overheads | None] = field(default_factory=dict)
     note: str | None = None
     spans: int = 0
@@ -81,27 +81,27 @@ class ServerView:
             )
         return counted_between(before, after, self.door.pages) if after else None
 
-    def learn(self, lab: Lab, endpoint: str, lines: Sequence[Timeline]) -> None:
+    def learn(self, runner: SessionRunner, endpoint: str, lines: Sequence[Timeline]) -> None:
         """Measure the overheads of an endpoint, once, where the server's own times are known at all."""
         names = self.door.names
         told = any(line.server_timings for line in lines) or (names is not None and self.note is None)
         if endpoint in self.overheads or not told or (names is not None and not names.probed):
             return
         self.overheads[endpoint] = None
-        http = _http_cost(self, lab, endpoint)
+        http = _http_cost(self, runner, endpoint)
         if http is not None:
             inside = names is not None and names.tokenised_inside
-            self.overheads[endpoint] = Overheads(http, None if inside else _token_cost(lab, endpoint), inside)
+            self.overheads[endpoint] = Overheads(http, None if inside else _token_cost(runner, endpoint), inside)
 
     def splits(self, run: WorkloadRun, cell: Cell) -> list[FirstToken]:
         """The TTFT of every usable request of a cell whose answer carried the server's timings, in parts."""
         return splits_of(run.timelines(cell), self.overheads.get(run.workload.endpoint or ""))
 
 
-def _http_cost(view: ServerView, lab: Lab, endpoint: str) -> float | None:
+def _http_cost(view: ServerMetrics, runner: SessionRunner, endpoint: str) -> float | None:
     """The least that the client measured beyond the server on requests of a word and one token."""
     before = view.read()
-    lines = [line for number in range(PROBES) if (line := _least_request(lab, endpoint, number)).status == "ok"]
+    lines = [line for number in range(PROBES) if (line := _least_request(runner, endpoint, number)).status == "ok"]
     splits = splits_of(lines)
     if not splits and lines and before:
         split = split_by_counts(lines, view.since(before) or ServerCounts())
@@ -109,12 +109,12 @@ def _http_cost(view: ServerView, lab: Lab, endpoint: str) -> float | None:
     return min((one.outside for one in splits if one.outside is not None), default=None)
 
 
-def _least_request(lab: Lab, endpoint: str, number: int) -> Timeline:
+def _least_request(runner: SessionRunner, endpoint: str, number: int) -> Timeline:
     """The shortest answer there is to one word."""
-    return shortest_answer(lab, _text(lab, number, 1), endpoint)
+    return shortest_answer(runner, _text(runner, number, 1), endpoint)
 
 
-def _token_cost(lab: Lab, endpoint: str) -> tuple[tuple[float, float], ...] | None:
+def _token_cost(runner: SessionRunner, endpoint: str) -> tuple[tuple[float, float], ...] | None:
     """Tokens and seconds beyond the shortest text at the tokenizer's door; None where there is no such door.
 
     Every text is new and is asked for behind a request that read the whole model, because a tokenizer that has its
@@ -124,10 +124,10 @@ def _token_cost(lab: Lab, endpoint: str) -> tuple[tuple[float, float], ...] | No
     for words in WORDS:
         least: tuple[float, int] | None = None
         for number in range(TRIES):
-            _least_request(lab, endpoint, number)
-            text = _text(lab, number, words)
+            _least_request(runner, endpoint, number)
+            text = _text(runner, number, words)
             start = perf_counter()
-            tokens = lab.engine.tokenize(text)
+            tokens = runner.engine.tokenize(text)
             seconds = perf_counter() - start
             if tokens is None:
                 return None
@@ -138,9 +138,9 @@ def _token_cost(lab: Lab, endpoint: str) -> tuple[tuple[float, float], ...] | No
     return tuple(sorted((float(tokens), max(seconds - base, 0.0)) for seconds, tokens in points))
 
 
-def _text(lab: Lab, number: int, count: int) -> str:
+def _text(runner: SessionRunner, number: int, count: int) -> str:
     """Words in an order of their own for every number, so that no text is like another."""
-    words = list(lab.engine.words) or list(COMMON_WORDS)
+    words = list(runner.engine.words) or list(COMMON_WORDS)
     step = 2 * number + 7
     return " ".join(words[(number * 97 + place * step) % len(words)] for place in range(count))
 
@@ -160,7 +160,7 @@ def impossible(run: WorkloadRun) -> str | None:
     return next((one.reason for one in told if isinstance(one, Undefined) and one.reason.startswith(IMPOSSIBLE)), None)
 
 
-def observed(view: ServerView, runs: Sequence[WorkloadRun]) -> dict[str, Any]:
+def observed(view: ServerMetrics, runs: Sequence[WorkloadRun]) -> dict[str, Any]:
     """What the server told of these runs, as plain values for a session's file; empty where it told nothing."""
     told: dict[str, Any] = {}
     for run in runs:

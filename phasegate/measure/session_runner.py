@@ -26,15 +26,15 @@ from phasegate.core.workload import Planned, Workload, plan_blocks, plan_warmups
 from phasegate.engines.base import Engine
 from phasegate.engines.cache_mark import content, too_short_reason, unmarked_reason, why_not_marked
 from phasegate.engines.host_probe import HostWatch, watch_host
-from phasegate.engines.metrics.page import MetricsDoor
+from phasegate.engines.metrics.page import MetricsPages
 from phasegate.engines.profile import EngineProfile
 from phasegate.load.driving import LoadResult, OnDone
 from phasegate.load.health import no_garbage_collection
-from phasegate.load.rate_limit import Patience, run_patiently
+from phasegate.load.rate_limit import RateLimit, run_within_rate_limit
 from phasegate.load.traffic import Traffic
 from phasegate.measure.own_error import Calibrations
 from phasegate.measure.prompt_counting import CountingError, count_tokens
-from phasegate.measure.server_metrics import ServerView
+from phasegate.measure.server_metrics import ServerMetrics
 from phasegate.stats.counters import counted_together
 from phasegate.stats.first_token import Overheads
 from phasegate.stats.workload_run import Measured, WorkloadRun, usable_value
@@ -64,7 +64,7 @@ class Progress(Protocol):
 
 
 @dataclass
-class Lab:
+class SessionRunner:
     """One session of measuring against one engine.
 
     Attributes:
@@ -102,11 +102,11 @@ class Lab:
     mark_prefix: bool = False
     requests: int | None = None
     progress: Progress | None = None
-    sentinel: Lab | None = None
+    sentinel: SessionRunner | None = None
     watch: HostWatch | None = None
     plan: str | None = None
     traffic: Traffic = field(default_factory=Traffic)
-    patience: Patience = field(default_factory=Patience)
+    rate_limit: RateLimit = field(default_factory=RateLimit)
     calibrations: Calibrations = field(default_factory=Calibrations)
     metrics_urls: tuple[str, ...] = field(default=(), repr=False)
     key_name: str = "OPENAI_API_KEY"
@@ -118,11 +118,11 @@ class Lab:
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     @cached_property
-    def server_view(self) -> ServerView:
+    def server_metrics(self) -> ServerMetrics:
         """What the server tells about itself; what its requests cost is learnt once for all sessions of a run."""
         key, headers = self.profile.asking(self.engine.api_key)
-        door = MetricsDoor(self.engine.base_url, self.server.engine, key, self.metrics_urls, headers)
-        return ServerView(door, self._overheads)
+        door = MetricsPages(self.engine.base_url, self.server.engine, key, self.metrics_urls, headers)
+        return ServerMetrics(door, self._overheads)
 
     @property
     def prompt_seed(self) -> int:
@@ -199,9 +199,9 @@ class Lab:
         writer = PromptWriter(self.calibration(done.workload.endpoint), self.prompt_seed)
         first = 1 + max(one.planned.block for one in done.measured)
         rng = np.random.default_rng([self.seed, first, *workload.name.encode()])
-        before, disturbance = self.server_view.read(), self._watched()
+        before, disturbance = self.server_metrics.read(), self._watched()
         result, more, cut = self._send(done.workload, plan_blocks(done.workload, rng, first), writer)
-        server = counted_together([done.server, self.server_view.since(before)])
+        server = counted_together([done.server, self.server_metrics.since(before)])
         self.runs[workload.name] = replace(
             done,
             measured=(*done.measured, *more),
@@ -214,7 +214,7 @@ class Lab:
         )
         return self.measure(workload)
 
-    def renewed(self, *, restart: bool = True) -> Lab:
+    def renewed(self, *, restart: bool = True) -> SessionRunner:
         """The lab of a next session: a fresh engine where it can be had, new prompts, nothing measured yet.
 
         ``restart=False`` keeps the engine as it runs, for the blocks of one sitting.
@@ -233,7 +233,7 @@ class Lab:
         """Go on at the engine's present address: later sessions, with labs of their own, may have restarted it."""
         if self.engine.can_restart:
             self.target = replace(self.target, base_url=self.engine.base_url)
-            self.__dict__["server_view"] = replace(self).server_view
+            self.__dict__["server_metrics"] = replace(self).server_metrics
 
     def _resolved(self, workload: Workload) -> Workload:
         """The workload with its open ends filled in: endpoint, repetitions, and whether its requests are marked."""
@@ -249,7 +249,7 @@ class Lab:
         rng = np.random.default_rng([self.seed, *workload.name.encode()])
         warmups = self._warmed_up(workload, writer)
         plan = plan_blocks(workload, rng)
-        before, disturbance = self.server_view.read(), self._watched()
+        before, disturbance = self.server_metrics.read(), self._watched()
         result, measured, cut = self._send(workload, plan, writer)
         run = WorkloadRun(
             workload=workload,
@@ -259,12 +259,12 @@ class Lab:
             cut=cut,
             gone=result.server_gone,
             notes=result.health.warnings(),
-            server=self.server_view.since(before),
+            server=self.server_metrics.since(before),
             disturbed=disturbance(),
             **self._known_misses(workload),
         )
         if not (run.partial or run.gone):
-            self.server_view.learn(self, workload.endpoint, run.timelines())
+            self.server_metrics.learn(self, workload.endpoint, run.timelines())
         return run
 
     def _watched(self) -> Callable[[], str | None]:
@@ -363,8 +363,8 @@ class Lab:
         Returns the result, its answers understood, and which limit ended it before the last request, or None.
         """
         count, cut = self.traffic.allowed(requests)
-        result = run_patiently(
-            self.target, requests[:count], self.patience, on_done=on_done, stop=self.traffic.out_of_time
+        result = run_within_rate_limit(
+            self.target, requests[:count], self.rate_limit, on_done=on_done, stop=self.traffic.out_of_time
         )
         lines = [decode(recording, self.target.api_key) for recording in result.recordings]
         self.traffic.count(lines, alone=True)

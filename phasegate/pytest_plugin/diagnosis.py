@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from phasegate.diagnose import Diagnosis, Situation, diagnose
+from phasegate.diagnose import Diagnosis, Observations, diagnose
 from phasegate.diagnose.from_gate import diagnose_gated
 from phasegate.diagnose.from_limits import machine_of
-from phasegate.diagnose.from_runs import situation_of
-from phasegate.diagnose.from_sessions import situation_of_sessions
+from phasegate.diagnose.from_runs import observations_of
+from phasegate.diagnose.from_sessions import observations_of_sessions
 from phasegate.gate.verdict import Verdict
 from phasegate.report.diagnosis_lines import write_diagnosis
 
@@ -29,7 +29,7 @@ def write_run_diagnosis(terminal: Any, state: PerfState, limits: Roofline | None
 
 def run_diagnosis(state: PerfState, limits: Roofline | None = None) -> Diagnosis | None:
     """What takes the time; None where nothing was measured, and about figures that cannot be judged."""
-    now = situation_of_run(state)
+    now = observations_of_run(state)
     if now is None or state.invalid:
         return None
     if limits is not None:
@@ -37,7 +37,7 @@ def run_diagnosis(state: PerfState, limits: Roofline | None = None) -> Diagnosis
     return explain_run(state, now)
 
 
-def explain_run(state: PerfState, now: Situation) -> Diagnosis:
+def explain_run(state: PerfState, now: Observations) -> Diagnosis:
     """The diagnosis of a run; against its baseline where the gate found a regression, which is more than noise."""
     found = explain_gated(state.gate.gated if state.gate is not None else None, now)
     if found.found or state.load is None:
@@ -45,23 +45,23 @@ def explain_run(state: PerfState, now: Situation) -> Diagnosis:
     return replace(found, missed=tuple(state.load.broken))
 
 
-def explain_gated(gated: Gated | None, now: Situation) -> Diagnosis:
+def explain_gated(gated: Gated | None, now: Observations) -> Diagnosis:
     """The diagnosis of what a run measured, and where its gate found a regression, of what that proved."""
     if gated is None or gated.result.verdict is not Verdict.REGRESSION:
         return diagnose(now)
     return diagnose_gated(gated.result, gated.baseline, gated.candidate, now)
 
 
-def situation_of_run(state: PerfState) -> Situation | None:
+def observations_of_run(state: PerfState) -> Observations | None:
     """What a run measured; None where it measured nothing."""
-    if state.lab is None:
-        return _situation_of_gate(state)
+    if state.runner is None:
+        return _observations_of_gate(state)
     load = state.load.load if state.load is not None else None
-    runs = [run for run in state.lab.runs.values() if run.measured]
+    runs = [run for run in state.runner.runs.values() if run.measured]
     levels = {**load.searched, **load.levels}.values() if load is not None else ()
     if not runs and not levels:
-        return _situation_of_gate(state)
-    return situation_of(
+        return _observations_of_gate(state)
+    return observations_of(
         runs,
         levels=levels,
         collisions=load.collisions if load is not None else (),
@@ -70,12 +70,12 @@ def situation_of_run(state: PerfState) -> Situation | None:
     )
 
 
-def _situation_of_gate(state: PerfState) -> Situation | None:
+def _observations_of_gate(state: PerfState) -> Observations | None:
     """What the sessions of a run measured that did nothing but gate, without those of a frozen reference."""
     gate = state.gate
     if gate is None or gate.gated is None:
         return None
-    found = situation_of_sessions(gate.gated.candidate)
+    found = observations_of_sessions(gate.gated.candidate)
     own = tuple(ask for ask in found.asks if not state.policy.is_sentinel(ask.name))
     calls = tuple(one for one in found.caches if not state.policy.is_sentinel(one.name))
     return replace(found, asks=own, caches=calls) if own else None

@@ -120,11 +120,11 @@ def _missing(config: pytest.Config, tally: Tally, state: PerfState | None) -> tu
 
 def _measured(state: PerfState | None) -> bool:
     """Whether anything was measured, by whatever test."""
-    if state is None or state.lab is None:
+    if state is None or state.runner is None:
         return False
     load, gate = state.load, state.gate
     return bool(
-        state.lab.runs
+        state.runner.runs
         or (load is not None and not load.load.empty)
         or (gate is not None and (gate.gated is not None or gate.updates))
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phasegate.core.atomic_write import write_whole
+from phasegate.core.atomic_write import write_atomic
 from phasegate.core.naming import path_name
 from phasegate.core.pipeline import in_pipeline
 from phasegate.core.prompt import CalibrationError
@@ -22,9 +22,9 @@ from phasegate.gate.exit_status import Spoken
 from phasegate.gate.verdict import Finding, Verdict, refused
 from phasegate.measure.compare_paired import gate_paired
 from phasegate.measure.compare_runs import Gated, gate_stored
-from phasegate.measure.connect import one_server, open_lab
+from phasegate.measure.connect import connect, one_server
 from phasegate.measure.measure_session import sit
-from phasegate.measure.session_runner import Lab, MeasurementError
+from phasegate.measure.session_runner import MeasurementError, SessionRunner
 from phasegate.pytest_plugin.command import recording_command
 from phasegate.pytest_plugin.home import baselines_folder
 from phasegate.pytest_plugin.outcomes import Judged, NotJudged
@@ -74,7 +74,7 @@ class PytestGate:
     """
 
     state: PerfState
-    lab: Lab
+    runner: SessionRunner
     gated: Gated | None = None
     updates: list[Session] = field(default_factory=list)
     refused: Refused | None = None
@@ -170,11 +170,11 @@ class PytestGate:
     def _measure(self) -> Gated:
         option = self.state.config.getoption
         policy, workloads = self.state.policy, list(self.state.workloads.values())
-        reference = self.state.reference_opening()
+        reference = self.state.reference_options()
         if reference is None:
             with self._sentinel():
                 gated = gate_stored(
-                    self.lab,
+                    self.runner,
                     workloads,
                     self.store(),
                     policy,
@@ -184,14 +184,14 @@ class PytestGate:
                     say=self.state.say,
                 )
             # Items behind this one measure with the run's own lab.
-            self.lab.follow_engine()
+            self.runner.follow_engine()
             return gated
         with ExitStack() as stack:
-            other = stack.enter_context(open_lab(reference, self.state.say))
-            other.progress = self.lab.progress
-            self.lab.warnings += tuple(f"reference: {warning}" for warning in other.warnings)
-            gated = gate_paired(self.lab, other, workloads, policy, blocks=self.state.blocks, say=self.state.say)
-        note = one_server(self.lab, other)
+            other = stack.enter_context(connect(reference, self.state.say))
+            other.progress = self.runner.progress
+            self.runner.warnings += tuple(f"reference: {warning}" for warning in other.warnings)
+            gated = gate_paired(self.runner, other, workloads, policy, blocks=self.state.blocks, say=self.state.say)
+        note = one_server(self.runner, other)
         if note is None:
             return gated
         return replace(gated, result=replace(gated.result, warnings=(note, *gated.result.warnings)))
@@ -199,11 +199,11 @@ class PytestGate:
     @contextmanager
     def _sentinel(self) -> Iterator[None]:
         """The frozen reference of every session, where one was named, for as long as the context lasts."""
-        opening = self.state.sentinel_opening()
+        engine_options = self.state.sentinel_options()
         with ExitStack() as stack:
-            if opening is not None:
-                self.lab.sentinel = stack.enter_context(open_lab(opening, self.state.say))
-                self.lab.sentinel.progress = self.lab.progress
+            if engine_options is not None:
+                self.runner.sentinel = stack.enter_context(connect(engine_options, self.state.say))
+                self.runner.sentinel.progress = self.runner.progress
             yield
 
     def store(self) -> BaselineStore:
@@ -226,14 +226,14 @@ class PytestGate:
         workloads: list[Workload] = list(self.state.workloads.values())
         try:
             with self._sentinel():
-                current = self.lab
-                self.lab.calibrations.measure([1])
+                current = self.runner
+                self.runner.calibrations.measure([1])
                 for number in range(wanted):
                     self.state.say(f"session {number + 1} of {wanted}")
-                    sitting = sit(current, workloads, fresh=number > 0, say=self.state.say)
-                    self.updates.append(sitting.session)
-                    current = sitting.lab
-            self.lab.follow_engine()
+                    measured_session = sit(current, workloads, fresh=number > 0, say=self.state.say)
+                    self.updates.append(measured_session.session)
+                    current = measured_session.runner
+            self.runner.follow_engine()
         except LimitReachedError as error:
             self.stopped = str(error)
         except (MeasurementError, CalibrationError, EngineError) as error:
@@ -292,7 +292,7 @@ class PytestGate:
             home.mkdir(parents=True, exist_ok=True)
             for session in sessions:
                 name = path_name(session.session_id, "the id of a session")
-                write_whole(home / f"{name}.json", session_text(session))
+                write_atomic(home / f"{name}.json", session_text(session))
         except OSError as error:
             raise self.state.invalid_run(
                 f"--perf-save-sessions {folder}: the sessions cannot be written: {error.strerror or error}; "

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pytest
 
     from phasegate.diagnose.roofline_words import Roofline
-    from phasegate.measure.session_runner import Lab
+    from phasegate.measure.session_runner import SessionRunner
 
 
 INDENT = 9
@@ -49,24 +49,24 @@ class RunLimits:
     unknown: str | None = None
 
 
-def limits_of(config: pytest.Config, lab: Lab | None, disturbed: str | None) -> RunLimits:
+def limits_of(config: pytest.Config, runner: SessionRunner | None, disturbed: str | None) -> RunLimits:
     """The limits of what a run measured.
 
     Args:
         disturbed: what else the engine's host did meanwhile; then neither the times nor a processor measured beside
             them would be true, and nothing is said of either.
     """
-    if lab is None or not lab.runs:
+    if runner is None or not runner.runs:
         return RunLimits()
     from phasegate.engines.base import EngineError
-    from phasegate.measure.hardware_limits import lab_roofline, missing_facts
+    from phasegate.measure.hardware_limits import missing_facts, runner_roofline
 
     if disturbed is not None:
         return RunLimits(unknown=f"{disturbed} meanwhile; measure on a quieter machine")
     given = config.getoption("--perf-model-facts"), config.getoption("--perf-hardware-facts")
     try:
-        found = lab_roofline(lab, *given)
-        return RunLimits(found, missing_facts(lab, *given) if found is None and any(given) else None)
+        found = runner_roofline(runner, *given)
+        return RunLimits(found, missing_facts(runner, *given) if found is None and any(given) else None)
     except (EngineError, ValueError) as error:
         return RunLimits(unknown=str(error))
 

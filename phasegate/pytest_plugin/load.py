@@ -27,8 +27,8 @@ from phasegate.gate.verdict import Verdict
 from phasegate.load.mix import Mix, parse_mix
 from phasegate.load.workers.choice import OPTION, WorkersAsked, workers_asked
 from phasegate.load.workers.driver import driver_for
-from phasegate.measure.load_runner import Asked, LoadLab
-from phasegate.measure.session_runner import Lab, MeasurementError
+from phasegate.measure.load_runner import Asked, LoadRunner
+from phasegate.measure.session_runner import MeasurementError, SessionRunner
 from phasegate.pytest_plugin.home import suite_home
 from phasegate.pytest_plugin.outcomes import Judged, NotJudged
 from phasegate.stats import laws
@@ -184,18 +184,18 @@ class PytestLoad:
 
     state: PerfState
     options: LoadOptions
-    load: LoadLab
+    load: LoadRunner
     judged: list[Kept] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
 
     @classmethod
-    def on(cls, lab: Lab, state: PerfState) -> PytestLoad:
+    def on(cls, runner: SessionRunner, state: PerfState) -> PytestLoad:
         """The load of a run on its lab; ends the item where the budget leaves no time for load."""
         if not state.with_load:
             raise NotJudged("ADVISORY", "--perf-budget leaves no time for load")
         options = state.load_options
         watched = state.live is not None and state.live.shows_ttft
-        load = LoadLab(lab, state.say, watched, driver=driver_for(options.workers))
+        load = LoadRunner(runner, state.say, watched, driver=driver_for(options.workers))
         return cls(state, options, load)
 
     def judge_objective(self, level: int, objective: Objective | None) -> None:
@@ -233,9 +233,9 @@ class PytestLoad:
 
     def inform_only(self, result: LawResult) -> None:
         """End the item of batching where its failing would say nothing: on one CPU core, unless a factor is given."""
-        opening, server = self.state.opening, self.load.lab.server
-        started = opening.base_url is None and server.engine == "llama.cpp"
-        one_core = started and (opening.engine == "embedded" or server.settings.get("threads") == 1)
+        engine_options, server = self.state.engine_options, self.load.runner.server
+        started = engine_options.base_url is None and server.engine == "llama.cpp"
+        one_core = started and (engine_options.engine == "embedded" or server.settings.get("threads") == 1)
         if one_core and self.options.factor is None and result.outcome.value != "PASS":
             raise NotJudged("ADVISORY", f"{result.reason}; informs only: {ONE_CORE}")
 
@@ -255,13 +255,13 @@ class PytestLoad:
 
     def stall_in_pieces(self) -> LawResult:
         """The law that reading prompts in small pieces stalls running streams less than this engine does."""
-        from phasegate.pytest_plugin.chunked_prefill import collide_in_pieces
+        from phasegate.pytest_plugin.chunked_prefill import collide_chunked
 
         streams, long_prompt = (self._workload(name) for name in ("streams", "long-prompt"))
         with self._said():
-            pieces = collide_in_pieces(self.state.opening, streams, long_prompt, self.load.say)
+            pieces = collide_chunked(self.state.engine_options, streams, long_prompt, self.load.say)
             usual = self.load.collide(streams, long_prompt)
-        self.load.in_pieces = pieces
+        self.load.chunked_prefill = pieces
         return laws.stall_bounded(
             [one.stall for one in pieces.collisions],
             bound=float(np.median([one.stall for one in usual])),
@@ -286,7 +286,7 @@ class PytestLoad:
         requests = self.options.requests or requests_wanted(workload.requests, self._to_prove())
         with self._said():
             self.load.measure_levels(workload, plans)
-            self.load.lab.traffic.must_allow(())
+            self.load.runner.traffic.must_allow(())
             by_users = self.load.find_limit(workload, objectives, requests=requests, at_most=self.options.at_most)
             self.load.find_rate(workload, objectives, requests=requests)
         return by_users

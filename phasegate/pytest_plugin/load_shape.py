@@ -28,7 +28,7 @@ from phasegate.pytest_plugin.outcomes import Judged, NotJudged
 from phasegate.stats.level_run import LevelRun
 
 if TYPE_CHECKING:
-    from phasegate.measure.load_runner import Asked, LoadLab
+    from phasegate.measure.load_runner import Asked, LoadRunner
     from phasegate.pytest_plugin.load import PytestLoad
 
 
@@ -109,21 +109,21 @@ def asked_shape(config: Any) -> Shape:
     return shape
 
 
-def measure_shape(load: LoadLab, workload: Asked, shape: Shape, attempt: int = 0) -> tuple[LevelRun, str]:
+def measure_shape(load: LoadRunner, workload: Asked, shape: Shape, attempt: int = 0) -> tuple[LevelRun, str]:
     """Drive the shape once; the level joins ``load.rates``. A trace brings its own lengths, a rate the workload's.
 
     Where the client proves to be the limit and can take more workers, the shape is driven again, as a next attempt.
     """
-    lab = load.lab
+    runner = load.runner
     warmups = workload.warmups if shape.warmups is None else shape.warmups
     warm = load.requests(workload, warmups)
     requests = _requests(load, workload, shape, attempt)
     if load.say is not None:
         load.say(f"measuring {len(requests)} requests: {shape.describe()}")
-    lab.traffic.must_allow([*warm, *requests])
+    runner.traffic.must_allow([*warm, *requests])
     if warm:
-        lab.warm_up(warm)
-    result, lines = load.drive(shaped(lab.target, requests, shape, np.random.default_rng([lab.seed, *b"shape"])))
+        runner.warm_up(warm)
+    result, lines = load.drive(shaped(runner.target, requests, shape, np.random.default_rng([runner.seed, *b"shape"])))
     if load.grown(result):
         return measure_shape(load, workload, shape, attempt + 1)
     rate = result.requested_rate
@@ -139,13 +139,13 @@ def measure_shape(load: LoadLab, workload: Asked, shape: Shape, attempt: int = 0
     return run, load_line(result, shape)
 
 
-def _requests(load: LoadLab, workload: Asked, shape: Shape, attempt: int) -> list[Request]:
+def _requests(load: LoadRunner, workload: Asked, shape: Shape, attempt: int) -> list[Request]:
     if shape.trace is None:
         return load.requests(workload, shape.count or workload.requests)
-    lab = load.lab
-    endpoint = (None if isinstance(workload, Mix) else workload.endpoint) or lab.endpoint
+    runner = load.runner
+    endpoint = (None if isinstance(workload, Mix) else workload.endpoint) or runner.endpoint
     trace = replace(shape.trace, requests=shape.trace.requests[: shape.count])
     return trace_requests(
-        trace, lab.calibration(endpoint), lab.prompt_seed + attempt, lab.request,
-        endpoint=endpoint, length_is_forced=lab.profile.forces_length(endpoint),
+        trace, runner.calibration(endpoint), runner.prompt_seed + attempt, runner.request,
+        endpoint=endpoint, length_is_forced=runner.profile.forces_length(endpoint),
     )  # fmt: skip

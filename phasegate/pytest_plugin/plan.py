@@ -108,7 +108,7 @@ def parts_of(state: PerfState, choice: Choice | None = None) -> list[Part]:
 def is_paired(state: PerfState) -> bool:
     """Whether the gate compares with a reference that runs at the same time."""
     updating = state.config.getoption("--update-baselines")
-    return "perf_gate" in state.wanted.fixtures and state.reference_opening() is not None and not updating
+    return "perf_gate" in state.wanted.fixtures and state.reference_options() is not None and not updating
 
 
 def sessions_of(state: PerfState, choice: Choice | None = None) -> tuple[int, int]:
@@ -138,7 +138,7 @@ def _workload_parts(state: PerfState, workloads: dict[str, Workload], choice: Ch
         if name not in runs and name not in in_sessions:
             continue
         times, at_most = (first, most) if name in in_sessions else (1, 1)
-        grows = runs.get(name, False) and state.opening.requests is None
+        grows = runs.get(name, False) and state.engine_options.requests is None
         title = f"{name}, {times} sessions" if times > 1 else name
         once = spending_of(workload, requests)
         yield Part(title, once, times, at_most + (LAW_ROUNDS - 1 if grows else 0))
@@ -156,13 +156,13 @@ def _workload_parts(state: PerfState, workloads: dict[str, Workload], choice: Ch
 
 def _requests(state: PerfState, choice: Choice) -> int | None:
     """Repetitions of every cell that the user asks for, no more than chosen; None where the workloads say."""
-    given = state.opening.requests
+    given = state.engine_options.requests
     return given if given is None or choice.requests is None else min(given, choice.requests)
 
 
 def _sentinel_sessions(state: PerfState, choice: Choice) -> tuple[int, int]:
     """Sessions that measure the sentinel, and the most they may come to; 0 where none does."""
-    if "perf_gate" not in state.wanted.fixtures or is_paired(state) or state.sentinel_opening() is None:
+    if "perf_gate" not in state.wanted.fixtures or is_paired(state) or state.sentinel_options() is None:
         return 0, 0
     first, most = sessions_of(state, choice)
     updating = bool(state.config.getoption("--update-baselines"))
@@ -186,7 +186,7 @@ def _load_parts(state: PerfState) -> Iterator[Part]:
         yield Part("the client's own error", NOTHING, len(plans), seconds=CLIENT_SECONDS)
         if "judge_limits" in calls and options.find_limit and options.objectives:
             yield from _search(asked, options.requests or requests_wanted(asked.requests, to_prove), options.at_most)
-    pieces = "stall_in_pieces" in calls and why_not(state.opening) is None
+    pieces = "stall_in_pieces" in calls and why_not(state.engine_options) is None
     if "stall" in calls or pieces:
         streams, long_prompt = (load_workload_named(state, one) for one in ("streams", "long-prompt"))
         collisions = long_prompt.requests * (2 if pieces else 1)
@@ -237,22 +237,26 @@ def _shape_parts(state: PerfState) -> Iterator[Part]:
 
 def _counting_parts(state: PerfState, choice: Choice) -> Iterator[Part]:
     """The short requests by which prompts of an exact length are learnt, once for each server and endpoint."""
-    endpoints = {one.endpoint or state.opening.endpoint for one in state.workloads.values()}
-    openings = [("", state.opening)]
-    reference, sentinel = state.reference_opening(), state.sentinel_opening()
+    endpoints = {one.endpoint or state.engine_options.endpoint for one in state.workloads.values()}
+    openings = [("", state.engine_options)]
+    reference, sentinel = state.reference_options(), state.sentinel_options()
     if reference is not None and is_paired(state):
         openings.append((" of the reference", reference))
     if sentinel is not None and _sentinel_sessions(state, choice)[0]:
         openings.append((" of the sentinel", sentinel))
-    for whose, opening in openings:
-        known = opening.base_url is None and opening.engine in KNOWN_WORDS and opening.engine_model is None
+    for whose, engine_options in openings:
+        known = (
+            engine_options.base_url is None
+            and engine_options.engine in KNOWN_WORDS
+            and engine_options.engine_model is None
+        )
         spent = counting_spending(COMMON_WORDS, known=known)
         yield Part(f"counting prompt tokens{whose}", spent, len(endpoints))
 
 
 def _probe_parts(state: PerfState) -> Iterator[Part]:
     """The requests that tell what a request costs, where a budget of time is to be divided."""
-    if state.opening.traffic.budget is None:
+    if state.engine_options.traffic.budget is None:
         return
     lengths = probe_lengths([*state.workloads.values()])
     sent = [lengths[0], *lengths]

@@ -146,7 +146,7 @@ class ReportPlugin:
 
     def _commands(self, state: PerfState | None) -> list[str]:
         """What was typed, made repeatable, and what shows the results again."""
-        typed = repeating_command(self._config, state.opening.seed if state is not None else None)
+        typed = repeating_command(self._config, state.engine_options.seed if state is not None else None)
         results = [path for path in self._paths if path.suffix.lower() == ".json"]
         return [typed, *(f"phasegate report {shlex.quote(path.name)} -o report.html" for path in results[:1])]
 
@@ -156,7 +156,7 @@ def _of_state(state: PerfState) -> dict[str, Any]:
     gate, load, limits = state.gate, state.load, state.limits.found
     gated = gate.gated if gate is not None else None
     return {
-        "lab": state.lab,
+        "runner": state.runner,
         "laws": state.laws,
         "invalid": state.invalid,
         "policy": state.policy,
@@ -165,7 +165,7 @@ def _of_state(state: PerfState) -> dict[str, Any]:
         "candidate": gated.candidate if gated is not None else tuple(gate.updates if gate is not None else ()),
         "stored": gate.stored if gate is not None else "",
         "record_with": gate.record_with() if gate is not None else "",
-        "paired": state.reference_opening() is not None,
+        "paired": state.reference_options() is not None,
         "load": load.load if load is not None else None,
         "objectives": state.load_options.objectives,
         "judged": load.judged if load is not None else (),
@@ -201,24 +201,24 @@ def _diagnosis(state: PerfState, limits: Roofline | None) -> list[dict[str, Any]
 
 def _stopped(state: PerfState) -> list[str]:
     """Which limit of the run kept it from measuring all it wanted; nothing where none did."""
-    refused = state.opening.traffic.refused
+    refused = state.engine_options.traffic.refused
     return [] if refused is None else [refused]
 
 
 def _unread(state: PerfState) -> list[str]:
     """Why the server's own page, or one of its workers', was not read; nothing where it was, or was not asked for."""
-    if state.lab is None or not state.lab.runs or state.lab.server_view.note is None:
+    if state.runner is None or not state.runner.runs or state.runner.server_metrics.note is None:
         return []
-    return [state.lab.server_view.note]
+    return [state.runner.server_metrics.note]
 
 
 def _server_timings(state: PerfState) -> dict[str, dict[str, float]] | None:
     """The server's own clock beside the client's; None where it tells nothing."""
     from phasegate.report.document.from_server import server_timings_of
 
-    if state.lab is None or not state.lab.runs:
+    if state.runner is None or not state.runner.runs:
         return None
-    return server_timings_of(state.lab.server_view, state.lab.runs.values())
+    return server_timings_of(state.runner.server_metrics, state.runner.runs.values())
 
 
 def _message(report: pytest.TestReport, word: str) -> str:

@@ -28,7 +28,7 @@ from phasegate.engines.profile_book import FOLDER
 from phasegate.gate.policy import Policy
 from phasegate.load.route import RouteError
 from phasegate.measure.compare_paired import LEAST_BLOCKS, MOST_BLOCKS
-from phasegate.measure.connect import Opening, check_engine, refuse_unused, with_settings
+from phasegate.measure.connect import EngineOptions, check_engine, refuse_unused, with_settings
 from phasegate.pytest_plugin.extensions import own_engine, register_metrics, with_own_workloads
 from phasegate.pytest_plugin.hardware_limit import RunLimits, check_facts, limits_of
 from phasegate.pytest_plugin.home import WORKLOADS, check_places, suite_home
@@ -38,7 +38,7 @@ from phasegate.pytest_plugin.token_cap import traffic_of
 from phasegate.store.policy_source import read_policy
 
 if TYPE_CHECKING:
-    from phasegate.measure.session_runner import Lab
+    from phasegate.measure.session_runner import SessionRunner
     from phasegate.pytest_plugin.gate import PytestGate
     from phasegate.pytest_plugin.load import LoadOptions, PytestLoad
     from phasegate.report.progress import Progress
@@ -54,7 +54,7 @@ REFERENCE_KEY, SENTINEL_KEY = "PERF_REFERENCE_API_KEY", "PERF_SENTINEL_API_KEY"
 """Environment variables with the keys of a reference and of a sentinel at another server than the base URL's."""
 
 
-def opening_from(config: pytest.Config) -> Opening:
+def options_from(config: pytest.Config) -> EngineOptions:
     """The engine and the run as the command line and the environment describe them.
 
     Raises:
@@ -65,7 +65,7 @@ def opening_from(config: pytest.Config) -> Opening:
     if requests is not None and requests < 1:
         raise ValueError(f"--perf-requests is {requests}; it must be at least 1")
     seed = take("--perf-seed")
-    return Opening(
+    return EngineOptions(
         base_url=take("--perf-base-url") or os.environ.get("OPENAI_BASE_URL") or None,
         model=take("--perf-model"),
         engine=take("--perf-engine"),
@@ -101,7 +101,7 @@ class PerfState:
     """The state of one run; lives in the pytest config."""
 
     config: pytest.Config
-    opening: Opening
+    engine_options: EngineOptions
     workloads: dict[str, Workload]
     folder: Path = WORKLOADS
     laws: list[tuple[str, LawResult]] = field(default_factory=list)
@@ -117,7 +117,7 @@ class PerfState:
     start_seconds: float = 0.0
     gate: PytestGate | None = None
     load: PytestLoad | None = None
-    lab: Lab | None = None
+    runner: SessionRunner | None = None
     disturbed: str | None = None
     cut_items: int = 0
     not_more: dict[str, str] = field(default_factory=dict)
@@ -140,12 +140,12 @@ class PerfState:
         blocks = MOST_BLOCKS if given_blocks is None else given_blocks
         if blocks < LEAST_BLOCKS:
             raise ValueError(f"--perf-blocks is {blocks}; fewer than {LEAST_BLOCKS} cannot show their own spread")
-        opening = opening_from(config)
+        engine_options = options_from(config)
         try:
             # A reference with settings of its own is started, beside a server that runs already.
             started = config.getoption("--perf-reference-config") is not None
-            refuse_unused(opening, "--perf-", ("engine_model", "engine_python") if started else ())
-            opening = check_engine(opening)
+            refuse_unused(engine_options, "--perf-", ("engine_model", "engine_python") if started else ())
+            engine_options = check_engine(engine_options)
         except RouteError:
             raise  # The address may be right: what the environment says of the way to it is not.
         except EngineError as error:
@@ -155,7 +155,7 @@ class PerfState:
         policy = _policy_of(config)
         workloads = with_own_workloads(config, read_workloads(folder))
         check_places(config)
-        state = cls(config, opening, workloads, folder, policy=policy, blocks=blocks)
+        state = cls(config, engine_options, workloads, folder, policy=policy, blocks=blocks)
         state._check_elsewhere()
         _ = state.load_options  # read now, so that a wrong option is said before anything starts
         return state
@@ -170,26 +170,26 @@ class PerfState:
         return self.workloads[name]
 
     @contextmanager
-    def open_lab(self) -> Iterator[Lab]:
+    def connect(self) -> Iterator[SessionRunner]:
         """A lab on a started engine; the engine is stopped when the context ends, however it ends."""
         from phasegate.core.prompt import CalibrationError
-        from phasegate.measure.connect import open_lab
+        from phasegate.measure.connect import connect
         from phasegate.measure.session_runner import MeasurementError
         from phasegate.pytest_plugin.budget import make_plan, plan_line
         from phasegate.report.progress import progress_of
 
-        live = progress_of(self.config, self.opening.traffic, lambda: plan_line(self))
+        live = progress_of(self.config, self.engine_options.traffic, lambda: plan_line(self))
         began = monotonic()
         try:
-            with open_lab(self.opening, live.say) as lab:
-                self.start_seconds = monotonic() - began if lab.engine.can_restart else 0.0
-                self.lab = lab
-                lab.patience.say = live.say
-                lab.progress, self.say, self.live = live, live.say, live
-                make_plan(self, lab)
-                yield lab
+            with connect(self.engine_options, live.say) as runner:
+                self.start_seconds = monotonic() - began if runner.engine.can_restart else 0.0
+                self.runner = runner
+                runner.rate_limit.say = live.say
+                runner.progress, self.say, self.live = live, live.say, live
+                make_plan(self, runner)
+                yield runner
                 # While the engine still runs: its own time counts as ours only as long as it does.
-                self.disturbed = lab.watch.report().disturbance() if lab.watch is not None else None
+                self.disturbed = runner.watch.report().disturbance() if runner.watch is not None else None
         except (EngineError, MeasurementError, CalibrationError) as error:
             raise NotMeasurable(str(error)) from None
         except Exception as error:
@@ -213,16 +213,16 @@ class PerfState:
     @cached_property
     def limits(self) -> RunLimits:
         """What was measured against the hardware's limits; asked for when nothing is measured any more."""
-        return limits_of(self.config, self.lab, self.disturbed)
+        return limits_of(self.config, self.runner, self.disturbed)
 
-    def reference_opening(self) -> Opening | None:
+    def reference_options(self) -> EngineOptions | None:
         """How the reference of a paired comparison is opened, or None where stored sessions are compared with."""
         url, settings = (self.config.getoption(f"--perf-reference-{name}") for name in ("url", "config"))
         if url and settings is not None:
             raise pytest.UsageError("give --perf-reference-url or --perf-reference-config, not both")
-        other = replace(self.opening, metrics_urls=(), seed=(self.opening.seed + OTHER_SIDE) % 2**63)
+        other = replace(self.engine_options, metrics_urls=(), seed=(self.engine_options.seed + OTHER_SIDE) % 2**63)
         if url:
-            model = self.config.getoption("--perf-reference-model") or self.opening.model
+            model = self.config.getoption("--perf-reference-model") or self.engine_options.model
             return replace(other, **self._elsewhere(url, REFERENCE_KEY), model=model)
         if settings is not None:
             return with_settings(other, settings)
@@ -239,21 +239,21 @@ class PerfState:
         leaves no room for more.
         """
         names = self.asked.get(nodeid, [])
-        if self.lab is None or self.opening.requests is not None or not names:
+        if self.runner is None or self.engine_options.requests is not None or not names:
             return False
-        more = sum((spending_of(replace(self.lab.runs[name].workload, warmups=0)) for name in names), NOTHING)
-        limit = self.opening.traffic.why_not_more(more)
+        more = sum((spending_of(replace(self.runner.runs[name].workload, warmups=0)) for name in names), NOTHING)
+        limit = self.engine_options.traffic.why_not_more(more)
         if limit is not None:
             self.not_more[nodeid] = limit
             return False
         for name in names:
             self.say(f"{name}: not decided yet, measuring as often again")
-            self.lab.extend(self.workload(name))
+            self.runner.extend(self.workload(name))
         return True
 
     def what_ended(self, nodeid: str) -> str | None:
         """Which limit of the run kept an item from measuring all it wanted; None where none did."""
-        runs = self.lab.runs if self.lab is not None else {}
+        runs = self.runner.runs if self.runner is not None else {}
         cut = (runs[name].cut for name in self.asked.get(nodeid, []) if name in runs)
         return next((one for one in cut if one is not None), self.not_more.get(nodeid))
 
@@ -285,43 +285,47 @@ class PerfState:
 
     def disproved_counts(self, nodeid: str) -> str | None:
         """Why no token count of what an item measured can be believed, in one line; None where they can."""
-        runs = self.lab.runs if self.lab is not None else {}
+        runs = self.runner.runs if self.runner is not None else {}
         reasons = (runs[name].disproved() for name in self.asked.get(nodeid, []) if name in runs)
         return next((reason for reason in reasons if reason is not None), None)
 
     def disturbance(self, nodeid: str) -> str | None:
         """What disturbed the host while an item's workloads were measured; in the session where it has none."""
-        if self.lab is None:
+        if self.runner is None:
             return None
-        names = [name for name in self.asked.get(nodeid, []) if name in self.lab.runs]
+        names = [name for name in self.asked.get(nodeid, []) if name in self.runner.runs]
         if names:
-            return next((why for name in names if (why := self.lab.runs[name].disturbed) is not None), None)
-        return None if self.lab.watch is None else self.lab.watch.disturbed_since()
+            return next((why for name in names if (why := self.runner.runs[name].disturbed) is not None), None)
+        return None if self.runner.watch is None else self.runner.watch.disturbed_since()
 
-    def sentinel_opening(self) -> Opening | None:
+    def sentinel_options(self) -> EngineOptions | None:
         """How the frozen reference of every session is opened, or None where there is none."""
         url, model = (self.config.getoption(f"--perf-sentinel-{name}") for name in ("url", "model"))
         # Its own workload shares nothing, and it need not be of an API that knows marks.
         if not url:
             return None
         changes = {"model": model, "requests": None, "mark_prefix": False}
-        return replace(self.opening, **self._elsewhere(url, SENTINEL_KEY), **changes)
+        return replace(self.engine_options, **self._elsewhere(url, SENTINEL_KEY), **changes)
 
     def _elsewhere(self, url: str, own_key: str) -> dict[str, Any]:
         """What is different at another URL. The key of the base URL is for its server, and is shown to no other."""
-        here = self.opening.base_url
+        here = self.engine_options.base_url
         is_same = here is not None and same_server(url, here)
         return {"base_url": url, "metrics_urls": (), "own_key": None if is_same else own_key}
 
     def _check_elsewhere(self) -> None:
         """Refuse an address of a reference or a sentinel that could not be used, before anything is measured."""
-        for option, opening in (
-            ("--perf-reference-url", self.reference_opening()),
-            ("--perf-sentinel-url", self.sentinel_opening()),
+        for option, engine_options in (
+            ("--perf-reference-url", self.reference_options()),
+            ("--perf-sentinel-url", self.sentinel_options()),
         ):
-            if opening is not None and opening.base_url != self.opening.base_url and opening.base_url:
+            if (
+                engine_options is not None
+                and engine_options.base_url != self.engine_options.base_url
+                and engine_options.base_url
+            ):
                 try:
-                    check_engine(opening)
+                    check_engine(engine_options)
                 except RouteError:
                     raise
                 except EngineError as error:
@@ -331,8 +335,8 @@ class PerfState:
         """Stop the client's workers and the engine if they still run; safe to call twice."""
         if self.load is not None:
             self.load.load.driver.close()
-        if self.lab is not None:
-            self.lab.engine.stop()
+        if self.runner is not None:
+            self.runner.engine.stop()
 
 
 def read_workloads(folder: Path) -> dict[str, Workload]:

@@ -50,11 +50,11 @@ def _row(name: str, one: Spending, width: int) -> str:
 def _remarks(state: PerfState, parts: Sequence[Part], total: Spending) -> Iterator[str]:
     yield "Output tokens are the most that may be answered. A server whose words are not one token each is asked up to"
     yield "some 130 times more how it counts, and one that tells its own times some 25 times, with a token each."
-    if state.opening.traffic.budget is not None:
+    if state.engine_options.traffic.budget is not None:
         yield "Within --perf-budget it may be less: what fits is planned once the server was asked how fast it is."
     most = at_most(parts)
     first, last = sessions_of(state)
-    if any(law for _, law in state.wanted.runs) and state.opening.requests is None:
+    if any(law for _, law in state.wanted.runs) and state.engine_options.requests is None:
         yield f"A law that stays undecided may come to {LAW_ROUNDS} times its requests; --perf-requests N fixes them."
     if last > first:
         yield f"Comparisons that stay undecided may come to {last} sessions instead of {first};"
@@ -64,7 +64,7 @@ def _remarks(state: PerfState, parts: Sequence[Part], total: Spending) -> Iterat
         yield "--perf-blocks N sets the most."
     if most != total:
         yield f"All that may come to {most.requests:,} requests and {most.tokens:,} tokens."
-    cap = state.opening.traffic.most_tokens
+    cap = state.engine_options.traffic.most_tokens
     if cap is None:
         yield "Nothing was sent. --perf-max-tokens-spent N ends a run that would ask for more than N tokens."
     elif total.tokens > cap:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from phasegate.core.showing import in_markdown, in_markdown_code
 from phasegate.core.units import format_percent, format_rate, format_seconds
-from phasegate.diagnose import Ask, CacheCalls, Diagnosis, Level, Situation, diagnose
+from phasegate.diagnose import Ask, CacheCalls, Diagnosis, Level, Observations, diagnose
 from phasegate.diagnose.choice import Choice, choose, remarks, worth
 from phasegate.diagnose.prefill_line import prefill_line
 from phasegate.diagnose.savings import Saving, savings
-from phasegate.measure.measure_for_diagnosis import Examined
+from phasegate.measure.measure_for_diagnosis import MeasuredForDiagnosis
 from phasegate.report.diagnosis_lines import lever_words
 
 CHANGES = {
@@ -40,59 +40,67 @@ class Circumstances:
     simulated: bool = False
 
 
-def decision_record(examined: Examined, circumstances: Circumstances, before: Situation | None = None) -> str:
+def decision_record(
+    measured_for_diagnosis: MeasuredForDiagnosis, circumstances: Circumstances, before: Observations | None = None
+) -> str:
     """The whole record; with an earlier situation it also explains what changed.
 
     Raises:
         ValueError: no request of the workload was measured.
     """
-    ask = _main_ask(examined)
-    diagnosis = diagnose(examined.situation, before)
-    levers = _savings_of(examined, diagnosis, ask)
+    ask = _main_ask(measured_for_diagnosis)
+    diagnosis = diagnose(measured_for_diagnosis.observations, before)
+    levers = _savings_of(measured_for_diagnosis, diagnosis, ask)
     parts = [
-        _head(examined, circumstances),
-        _measured(examined, ask),
+        _head(measured_for_diagnosis, circumstances),
+        _measured(measured_for_diagnosis, ask),
         _phase(ask, diagnosis),
         _found(diagnosis),
         _savings(levers, ask),
         _vain(levers, ask, diagnosis),
-        _decision(choose(levers, diagnosis, ask.total or 0.0), ask, _doubts(examined)),
+        _decision(choose(levers, diagnosis, ask.total or 0.0), ask, _doubts(measured_for_diagnosis)),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
 
-def _main_ask(examined: Examined) -> Ask:
-    own = [one for one in examined.situation.asks if one.name.startswith(f"{examined.workload.name}[")]
+def _main_ask(measured_for_diagnosis: MeasuredForDiagnosis) -> Ask:
+    own = [
+        one
+        for one in measured_for_diagnosis.observations.asks
+        if one.name.startswith(f"{measured_for_diagnosis.workload.name}[")
+    ]
     if not own:
-        raise ValueError(f"{examined.workload.name}: no request ended well, so there is nothing to decide on")
+        raise ValueError(
+            f"{measured_for_diagnosis.workload.name}: no request ended well, so there is nothing to decide on"
+        )
     return max(own, key=lambda one: one.total or 0.0)
 
 
-def _calls(examined: Examined) -> CacheCalls | None:
-    return next(iter(examined.situation.caches), None)
+def _calls(measured_for_diagnosis: MeasuredForDiagnosis) -> CacheCalls | None:
+    return next(iter(measured_for_diagnosis.observations.caches), None)
 
 
-def _savings_of(examined: Examined, diagnosis: Diagnosis, ask: Ask) -> list[Saving]:
-    calls = _calls(examined)
+def _savings_of(measured_for_diagnosis: MeasuredForDiagnosis, diagnosis: Diagnosis, ask: Ask) -> list[Saving]:
+    calls = _calls(measured_for_diagnosis)
     saved = calls is not None and calls.again < calls.first
     return savings(
-        examined.situation,
+        measured_for_diagnosis.observations,
         diagnosis,
         ask,
-        examined.workload.shared_tokens or (calls.shared_tokens if calls is not None else 0),
+        measured_for_diagnosis.workload.shared_tokens or (calls.shared_tokens if calls is not None else 0),
         calls.again if calls is not None and saved else None,
     )
 
 
-def _head(examined: Examined, circumstances: Circumstances) -> list[str]:
+def _head(measured_for_diagnosis: MeasuredForDiagnosis, circumstances: Circumstances) -> list[str]:
     simulated = ["* Simulated: no model was run. The server's times are settings; what is made of them is not."]
     return [
-        f"# {in_markdown(examined.workload.name)}: which lever",
+        f"# {in_markdown(measured_for_diagnosis.workload.name)}: which lever",
         "",
         f"Status: measured. Written by {in_markdown_code(circumstances.command)}; "
         "nothing in it is typed by hand but its frame.",
         "",
-        f"* Workload: {in_markdown(examined.workload.description)}",
+        f"* Workload: {in_markdown(measured_for_diagnosis.workload.description)}",
         f"* Server: {in_markdown(circumstances.server)}",
         *(simulated if circumstances.simulated else []),
         f"* Client: {in_markdown(circumstances.client)}",
@@ -100,7 +108,7 @@ def _head(examined: Examined, circumstances: Circumstances) -> list[str]:
     ]
 
 
-def _measured(examined: Examined, ask: Ask) -> list[str]:
+def _measured(measured_for_diagnosis: MeasuredForDiagnosis, ask: Ask) -> list[str]:
     lines = [
         "## What was measured",
         "",
@@ -109,13 +117,13 @@ def _measured(examined: Examined, ask: Ask) -> list[str]:
         "| | |",
         "|---|---:|",
     ]
-    lines += [f"| {name} | {value} |" for name, value in _rows(examined, ask)]
+    lines += [f"| {name} | {value} |" for name, value in _rows(measured_for_diagnosis, ask)]
     return lines
 
 
-def _rows(examined: Examined, ask: Ask) -> Iterator[tuple[str, str]]:
+def _rows(measured_for_diagnosis: MeasuredForDiagnosis, ask: Ask) -> Iterator[tuple[str, str]]:
     yield f"TTFT, {ask.prompt_tokens:,} new prompt tokens", format_seconds(ask.ttft)
-    calls = _calls(examined)
+    calls = _calls(measured_for_diagnosis)
     if calls is not None:
         yield f"TTFT with the first {calls.shared_tokens:,} tokens sent before", format_seconds(calls.again)
     if ask.reasoning_tokens:
@@ -123,12 +131,12 @@ def _rows(examined: Examined, ask: Ask) -> Iterator[tuple[str, str]]:
     yield f"TPOT, {ask.output_tokens or 0:,.0f} output tokens", format_seconds(ask.tpot)
     yield "decode, from the first token to the last", format_seconds(ask.decode)
     yield "whole request", format_seconds(ask.total)
-    line = prefill_line(examined.situation.asks)
+    line = prefill_line(measured_for_diagnosis.observations.asks)
     if line is not None and line.per_token > 0:
         rate = format_rate(1 / line.per_token, "tokens")
         slope = f"{format_seconds(line.per_token * 1000)} per 1,000 tokens ({rate})"
         yield f"prefill, {line.shortest:,} to {line.longest:,} tokens", slope
-    for level in examined.situation.levels:
+    for level in measured_for_diagnosis.observations.levels:
         yield from _level(level)
 
 
@@ -204,8 +212,8 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _doubts(examined: Examined) -> tuple[str, ...]:
-    return (*examined.situation.client, *examined.situation.host)
+def _doubts(measured_for_diagnosis: MeasuredForDiagnosis) -> tuple[str, ...]:
+    return (*measured_for_diagnosis.observations.client, *measured_for_diagnosis.observations.host)
 
 
 def _decision(choice: Choice, ask: Ask, doubts: Sequence[str]) -> list[str]:

@@ -8,29 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from phasegate.diagnose import Ask, CacheCalls, Level, Situation
+from phasegate.diagnose import Ask, CacheCalls, Level, Observations
 from phasegate.diagnose.codec import possible_figure
 from phasegate.diagnose.from_runs import AGAIN, FIRST_ROLES, limits_of
 from phasegate.gate.slo import Objective
 from phasegate.report.document.model import CellRow, Document, Estimate, LevelRow, WorkloadTable
 
 
-def situation_of_document(
+def observations_of_document(
     document: Document, objectives: Iterable[Objective] = (), source: str = "report"
-) -> Situation:
+) -> Observations:
     """What a run measured; objectives of the run itself count where none are given.
 
     Args:
         source: the document's file, for messages.
 
     Raises:
-        UnreadableSituationError: a figure that cannot have been measured; one line naming its key.
+        UnreadableObservationsError: a figure that cannot have been measured; one line naming its key.
     """
     wanted = list(objectives) or list(_objectives(document, f"{source}.load.objectives"))
     levels = document.load.levels if document.load is not None else ()
     tables = [(table, f"{source}.workloads[{number}]") for number, table in enumerate(document.workloads)]
     read = [_level(one, f"{source}.load.levels[{number}]") for number, one in enumerate(levels) if not one.by_rate]
-    return Situation(
+    return Observations(
         asks=tuple(
             _ask(cell, where) for table, at in tables for cell, where in _cells(table, at) if cell.role in FIRST_ROLES
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from phasegate.core.atomic_write import check_writable, write_whole
+from phasegate.core.atomic_write import check_writable, write_atomic
 from phasegate.report.document.model import Document
 
 
@@ -83,6 +83,6 @@ def write_text(path: Path, text: str) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text)
+        write_atomic(path, text)
     except OSError as error:
         raise ReportPathError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -22,7 +22,7 @@ from phasegate.stats.percentile import PercentileInterval, needed_to_leave_maxim
 from phasegate.wire.count_words import disproof_words
 
 if TYPE_CHECKING:
-    from phasegate.measure.load_runner import LoadLab
+    from phasegate.measure.load_runner import LoadRunner
 
 CHUNKED_BELOW = 0.5
 """A stall below this share of the long prompt's own prefill shows that prefill was done in pieces."""
@@ -33,7 +33,7 @@ WIDE, WIDEST = 110, 190
 Column = tuple[str, Callable[[LevelRun], str]]
 
 
-def load_lines(load: LoadLab, objectives: Sequence[Objective], width: int, *, colour: bool) -> list[str]:
+def load_lines(load: LoadRunner, objectives: Sequence[Objective], width: int, *, colour: bool) -> list[str]:
     """Everything measured under load, as lines."""
     lines: list[str] = []
     runs = [run for _, run in sorted({**load.searched, **load.levels}.items())]
@@ -181,11 +181,13 @@ def batching_lines(runs: Sequence[LevelRun]) -> list[str]:
     return lines
 
 
-def all_stall_lines(load: LoadLab) -> list[str]:
+def all_stall_lines(load: LoadRunner) -> list[str]:
     """The stall on the engine of the run, and on one that reads prompts in smaller pieces where that was measured."""
     lines = stall_lines(load.collisions)
-    if load.in_pieces is not None:
-        lines += [f"with {load.in_pieces.setting}: {line}" for line in stall_lines(load.in_pieces.collisions)]
+    if load.chunked_prefill is not None:
+        lines += [
+            f"with {load.chunked_prefill.setting}: {line}" for line in stall_lines(load.chunked_prefill.collisions)
+        ]
     return lines
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from phasegate.core.metric import metric_named
 from phasegate.core.timeline import Timeline
 from phasegate.core.units import format_percent, format_seconds
-from phasegate.measure.server_metrics import ServerView, impossible
+from phasegate.measure.server_metrics import ServerMetrics, impossible
 from phasegate.report.table_text import render_table
 from phasegate.stats.counters import ServerCounts
 from phasegate.stats.first_token import (
@@ -26,7 +26,7 @@ from phasegate.stats.first_token import (
 from phasegate.stats.workload_run import WorkloadRun, usable_value
 
 if TYPE_CHECKING:
-    from phasegate.measure.load_runner import LoadLab
+    from phasegate.measure.load_runner import LoadRunner
 
 CLOSE = 0.001
 """An unexplained rest of a TTFT above a millisecond is said in words as well."""
@@ -52,7 +52,7 @@ class ServerRow:
     handoff: float | None = None
 
 
-def server_rows(run: WorkloadRun, view: ServerView) -> list[ServerRow]:
+def server_rows(run: WorkloadRun, view: ServerMetrics) -> list[ServerRow]:
     """Medians by cell where answers carry timings, else means over the whole workload; none where nothing is told."""
     rows = []
     for cell in run.workload.cells:
@@ -84,7 +84,7 @@ def _mean_decode(run: WorkloadRun, counts: ServerCounts) -> float | None:
     return seconds / further if seconds is not None and further else None
 
 
-def server_lines(view: ServerView, runs: Sequence[WorkloadRun], width: int, *, colour: bool) -> list[str]:
+def server_lines(view: ServerMetrics, runs: Sequence[WorkloadRun], width: int, *, colour: bool) -> list[str]:
     """Everything the server told; nothing where it told nothing."""
     rows = [row for run in runs for row in server_rows(run, view)]
     lines: list[str] = [line for table in _tables(rows) for line in render_table(table, width, colour=colour)]
@@ -173,7 +173,7 @@ def _names(names: Sequence[str]) -> str:
     return listed if len(names) <= MANY_LEVELS else f"{listed} and {len(names) - MANY_LEVELS} more"
 
 
-def level_lines(load: LoadLab) -> Iterator[str]:
+def level_lines(load: LoadRunner) -> Iterator[str]:
     """What the server counted at each level of load: who waited and ran in it, streams in a step, what it gave up."""
     alike: dict[str, list[str]] = {}
     by_number = ([run for _, run in sorted(runs.items())] for runs in (load.levels, load.rates))

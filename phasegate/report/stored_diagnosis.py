@@ -23,7 +23,7 @@ def stored_diagnosis(document: Document, source: str = "report") -> Diagnosis | 
         source: the document's file, for messages.
 
     Raises:
-        UnreadableSituationError: seconds that cannot have been measured; one line naming the key.
+        UnreadableObservationsError: seconds that cannot have been measured; one line naming the key.
     """
     if not document.diagnosis:
         return None

@@ -19,13 +19,13 @@ from phasegate.report.wrapping import wrapped
 from phasegate.stats.workload_run import WorkloadRun
 
 if TYPE_CHECKING:
-    from phasegate.measure.session_runner import Lab
+    from phasegate.measure.session_runner import SessionRunner
     from phasegate.stats.outcome import LawResult
 
 
 def write_summary(
     terminal: Any,
-    lab: Lab,
+    runner: SessionRunner,
     laws: list[tuple[str, LawResult]],
     gate: Any = None,
     invalid: Sequence[str] = (),
@@ -34,13 +34,13 @@ def write_summary(
     """Write everything below pytest's own output; ``invalid`` are reasons why some runs were not judged."""
     terminal.section("phases", sep="=")
     width, colour = terminal._tw.fullwidth, terminal.hasmarkup
-    for line in heading(lab):
+    for line in heading(runner):
         terminal.write_line(line)
-    for run in sorted(lab.runs.values(), key=reading_order):
+    for run in sorted(runner.runs.values(), key=reading_order):
         terminal.write_line("")
         for line in run_lines(run, width, colour=colour):
             terminal.write_line(line)
-    write_server(terminal, lab)
+    write_server(terminal, runner)
     if load is not None:
         write_load(terminal, load)
     if invalid:
@@ -57,11 +57,11 @@ def write_summary(
         write_gate(terminal, gate)
 
 
-def write_server(terminal: Any, lab: Lab) -> None:
+def write_server(terminal: Any, runner: SessionRunner) -> None:
     """The server's own clock beside the client's, where it tells anything."""
-    runs = sorted(lab.runs.values(), key=reading_order)
+    runs = sorted(runner.runs.values(), key=reading_order)
     width, colour = terminal._tw.fullwidth, terminal.hasmarkup
-    lines = server_lines(lab.server_view, runs, width, colour=colour) if runs else []
+    lines = server_lines(runner.server_metrics, runs, width, colour=colour) if runs else []
     if lines:
         terminal.section("the server's own clock", sep="-")
     for line in lines:
@@ -102,27 +102,27 @@ def write_end(terminal: Any, word: str, lines: Sequence[str]) -> None:
         terminal.write_line(f"{'':<{WORD_WIDTH if number else 0}}{part}")
 
 
-def heading(lab: Lab) -> Iterator[str]:
+def heading(runner: SessionRunner) -> Iterator[str]:
     """What was measured, from where, and what would repeat it."""
-    yield f"server   {lab.server.describe()}"
-    yield from (f"warning  {warning}" for warning in lab.warnings)
-    yield f"profile  {profile_words(lab.profile, lab.server, lab.endpoint, mark_prefix=lab.mark_prefix)}"
-    yield f"client   {lab.client.describe()}"
-    yield f"prompts  {lab.prompt_line()}; words new in this run; order by seed {lab.seed}"
-    if lab.engine.log_path is not None:
-        yield f"log      {lab.engine.log_path}"
+    yield f"server   {runner.server.describe()}"
+    yield from (f"warning  {warning}" for warning in runner.warnings)
+    yield f"profile  {profile_words(runner.profile, runner.server, runner.endpoint, mark_prefix=runner.mark_prefix)}"
+    yield f"client   {runner.client.describe()}"
+    yield f"prompts  {runner.prompt_line()}; words new in this run; order by seed {runner.seed}"
+    if runner.engine.log_path is not None:
+        yield f"log      {runner.engine.log_path}"
     yield "tables   medians with 95 % intervals"
-    if lab.plan is not None:
-        yield f"plan     {lab.plan}"
-    traffic = lab.traffic
+    if runner.plan is not None:
+        yield f"plan     {runner.plan}"
+    traffic = runner.traffic
     sent = f"sent     {traffic.sent.requests:,} requests, {traffic.failed:,} failed"
     if traffic.most_tokens is not None:
         sent += f"; at most {traffic.sent.tokens:,} of {traffic.most_tokens:,} tokens"
     yield sent
     if traffic.refused is not None:
         yield f"stopped  {traffic.refused}"
-    if lab.patience.note is not None:
-        yield f"limit    {lab.patience.note}"
+    if runner.rate_limit.note is not None:
+        yield f"limit    {runner.rate_limit.note}"
 
 
 def run_lines(run: WorkloadRun, width: int, *, colour: bool) -> list[str]:

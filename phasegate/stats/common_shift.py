@@ -22,7 +22,7 @@ ALIKE = 0.4
 """Every move is at least this share of the median move, and at most its inverse."""
 
 
-def moved_together(rows: Sequence[ComparedRow], groups: Sequence[str]) -> str | None:
+def common_shift(rows: Sequence[ComparedRow], groups: Sequence[str]) -> str | None:
     """One sentence where all comparisons moved the same way by about the same ratio, else None.
 
     Args:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasegate.stats.autocorrelation import LEAST_CORRELATION, shared_correlation
-from phasegate.stats.common_shift import moved_together
+from phasegate.stats.common_shift import common_shift
 from phasegate.stats.compare_levels import Seen, splits_of
 from phasegate.stats.compare_noise import (
     ASSUMED_DEVIATION,
@@ -114,7 +114,7 @@ def compare_stored(comparisons: Sequence[StoredComparison], settings: CompareSet
     _check(comparisons)
     rows = judged_rows(in_groups(_prepare(comparisons), lambda members: _weigh_group(members, settings)), settings)
     gated = sum(one.gated for one in comparisons)
-    return StoredResult(rows, settings.alpha, gated, moved_together(rows, [one.group for one in comparisons]))
+    return StoredResult(rows, settings.alpha, gated, common_shift(rows, [one.group for one in comparisons]))
 
 
 def _check(comparisons: Sequence[StoredComparison]) -> None:

@@ -169,13 +169,13 @@ class StoredResult:
         rows: in the order they were given.
         alpha: the build's chance of a false alarm that was kept.
         gated: comparisons that share it.
-        moved_together: one sentence where everything moved alike, which points at the host or the client; else None.
+        common_shift: one sentence where everything moved alike, which points at the host or the client; else None.
     """
 
     rows: tuple[ComparedRow, ...]
     alpha: float
     gated: int
-    moved_together: str | None = None
+    common_shift: str | None = None
 
     def row(self, name: str) -> ComparedRow:
         """The row of a comparison.

@@ -308,7 +308,7 @@ class Collision:
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class ChunkedPrefill:
     """The same collisions on an engine that reads prompts in smaller pieces.
 
     Attributes:

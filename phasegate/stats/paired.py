@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasegate.stats.autocorrelation import shared_correlation
-from phasegate.stats.common_shift import moved_together
+from phasegate.stats.common_shift import common_shift
 from phasegate.stats.compare_evidence import weigh
 from phasegate.stats.compare_noise import ASSUMED_DEVIATION, ASSUMED_DF, DEVIATION_FLOOR, Noise, own_variance
 from phasegate.stats.compare_row import Weighed, in_groups, judged_rows
@@ -108,7 +108,7 @@ class PairedResult:
     rows: tuple[PairedRow, ...]
     alpha: float
     gated: int
-    moved_together: str | None = None
+    common_shift: str | None = None
 
 
 def block_orders(blocks: int, rng: np.random.Generator) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def compare_paired(comparisons: Sequence[PairedComparison], settings: CompareSet
         _check(one)
     rows = judged_rows(in_groups(comparisons, lambda members: _weigh_group(members, settings)), settings)
     seconded = tuple(_seconded(row, one) for row, one in zip(rows, comparisons, strict=True))
-    moved = moved_together(rows, [one.group for one in comparisons])
+    moved = common_shift(rows, [one.group for one in comparisons])
     return PairedResult(seconded, settings.alpha, sum(one.gated for one in comparisons), moved)
 
 

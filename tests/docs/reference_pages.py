@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from phasegate.core.atomic_write import write_whole
+from phasegate.core.atomic_write import write_atomic
 from phasegate.core.metric import METRICS
 from phasegate.pytest_plugin.options import OPTIONS
 from tests.docs.blocks import ROOT
@@ -87,7 +87,7 @@ def main() -> None:
     """Write the pages."""
     for name, page in PAGES.items():
         path: Path = FOLDER / name
-        write_whole(path, page())
+        write_atomic(path, page())
         print(f"wrote {path.relative_to(ROOT)}")
 
 

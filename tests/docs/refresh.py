@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from phasegate.core.atomic_write import write_whole
+from phasegate.core.atomic_write import write_atomic
 from tests.docs.blocks import ROOT
 
 MARK = re.compile(r"^<!-- run: (?P<command>.*?)(?: \| from (?P<first>.*?))?(?: \| to (?P<last>.*?))? -->$")
@@ -97,7 +97,7 @@ def main(words: Sequence[str] | None = None) -> None:
             if run.command not in fresh:
                 fresh[run.command] = _output(run.command)
             outputs[run.line] = [f"$ {run.command}", *kept(fresh[run.command], run)]
-        write_whole(path, replaced(text, outputs))
+        write_atomic(path, replaced(text, outputs))
         print(f"wrote {path}")
 
 

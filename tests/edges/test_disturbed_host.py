@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from phasegate.diagnose import diagnose
-from phasegate.pytest_plugin.diagnosis import situation_of_run
+from phasegate.pytest_plugin.diagnosis import observations_of_run
 from phasegate.pytest_plugin.state import PerfState
 from tests.gate.test_server_times import run
 from tests.sessions import session
@@ -20,10 +20,10 @@ BUSY = "other processes used 1.66 cores (limit 0.25)"
 
 def state(**known: Any) -> Any:
     """A run that measured one slow workload, and what it knows of its host."""
-    lab = SimpleNamespace(runs={"chat": run(0.9, None)})
+    runner = SimpleNamespace(runs={"chat": run(0.9, None)})
     options = SimpleNamespace(objectives=())
     return SimpleNamespace(
-        **{"lab": lab, "load": None, "gate": None, "load_options": options, "disturbed": None, **known}
+        **{"runner": runner, "load": None, "gate": None, "load_options": options, "disturbed": None, **known}
     )
 
 
@@ -44,7 +44,7 @@ def _sessions(words: tuple[str | None, ...]) -> tuple[Any, ...]:
 )
 def test_doubts_about_the_host_come_before_the_slow_phase(known: dict[str, Any]) -> None:
     """Once, whatever kind of run it is."""
-    now = situation_of_run(state(**known))
+    now = observations_of_run(state(**known))
     assert now is not None
     assert now.host == (BUSY,)
     assert [one.rule for one in diagnose(now).found] == ["client-or-host", "slow-start"]
@@ -53,7 +53,7 @@ def test_doubts_about_the_host_come_before_the_slow_phase(known: dict[str, Any])
 def test_a_quiet_host_is_not_doubted_and_judged_sessions_speak_for_themselves() -> None:
     """The watch over a whole run sees what the sessions have measured again."""
     for known in ({}, {"gate": gate(candidate=(None,)), "disturbed": BUSY}):
-        now = situation_of_run(state(**known))
+        now = observations_of_run(state(**known))
         assert now is not None
         assert now.host == ()
 
@@ -70,17 +70,17 @@ def test_the_host_is_asked_while_the_engine_still_runs(monkeypatch: pytest.Monke
             running.append(engine[0])
             return SimpleNamespace(disturbance=lambda: BUSY)
 
-        lab = SimpleNamespace(engine=SimpleNamespace(can_restart=False), patience=SimpleNamespace(say=print))
-        yield SimpleNamespace(watch=SimpleNamespace(report=report), **vars(lab))
+        runner = SimpleNamespace(engine=SimpleNamespace(can_restart=False), rate_limit=SimpleNamespace(say=print))
+        yield SimpleNamespace(watch=SimpleNamespace(report=report), **vars(runner))
         engine[0] = False
 
     live = SimpleNamespace(say=print, clear=lambda: None, close=lambda: None)
-    monkeypatch.setattr("phasegate.measure.connect.open_lab", opened)
+    monkeypatch.setattr("phasegate.measure.connect.connect", opened)
     monkeypatch.setattr("phasegate.report.progress.progress_of", lambda *_: live)
     monkeypatch.setattr("phasegate.pytest_plugin.budget.make_plan", lambda *_: None)
-    opening = SimpleNamespace(traffic=None)
-    whole = PerfState(config=SimpleNamespace(), opening=opening, workloads={})  # type: ignore[arg-type]
-    with whole.open_lab():
+    engine_options = SimpleNamespace(traffic=None)
+    whole = PerfState(config=SimpleNamespace(), engine_options=engine_options, workloads={})  # type: ignore[arg-type]
+    with whole.connect():
         assert running == []
     assert running == [True]
     assert whole.disturbed == BUSY

@@ -291,7 +291,7 @@ def test_stopping_leaves_the_former_page(data: Path, tmp_path: Path, monkeypatch
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_planted_bench, "open_lab", stop)
+    monkeypatch.setattr(_planted_bench, "connect", stop)
     assert planted.main(["--engine", "simulator", "--data", str(data), "--page", str(target)]) == 130
     assert target.read_text(encoding="utf-8") == "former"
 

@@ -12,7 +12,7 @@ import pytest
 from phasegate.cli import main
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
-from tests.engines.doors import Door, house, models
+from tests.engines.front_doors import Door, house, models
 from tests.loopback import Answer, Loopback, steady
 from tests.wire.streams import DONE, STOP, said, usage
 

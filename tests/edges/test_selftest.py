@@ -18,7 +18,7 @@ from phasegate.core.session import Session
 from phasegate.engines.base import EngineError
 from phasegate.gate.facts import PHASES
 from phasegate.gate.policy import Policy
-from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.connect import EngineOptions, connect
 from phasegate.measure.selftest import known_truth, measured, rescaled
 from phasegate.measure.selftest import proof as whole
 from phasegate.measure.selftest.check import Check, Count, clean_builds_needed
@@ -149,7 +149,7 @@ def test_a_pass_that_cannot_be_measured_does_not_hold(monkeypatch: pytest.Monkey
     def refuse(*_: object) -> None:
         raise EngineError("no port is free")
 
-    monkeypatch.setattr(measured, "open_lab", refuse)
+    monkeypatch.setattr(measured, "connect", refuse)
     (check,) = measured.measured_pass(Policy(), SEED).checks
     assert not check.holds
     assert check.remedy == "no port is free"
@@ -228,7 +228,7 @@ def test_counts_decide_by_their_bounds() -> None:
 def test_the_simulator_keeps_the_cores_of_its_client() -> None:
     """A restarted simulator inherits this process's cores, so measuring it must not narrow them."""
     before = os.sched_getaffinity(0)
-    with open_lab(Opening(base_url=None, engine="simulator")):
+    with connect(EngineOptions(base_url=None, engine="simulator")):
         assert os.sched_getaffinity(0) == before
 
 

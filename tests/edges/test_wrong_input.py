@@ -12,7 +12,7 @@ import pytest
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
 from tests.edges.quick_pytest import Done, QuickPytest
-from tests.engines.doors import Door, house, models
+from tests.engines.front_doors import Door, house, models
 
 KEY = "sk-right-7f3a91"
 WRONG_KEY = "sk-wrong-5c11e0"

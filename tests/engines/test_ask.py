@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from phasegate.engines.ask import AskError, address_problem, ask, tell, without_userinfo
-from tests.engines.doors import Door, house
+from tests.engines.front_doors import Door, house
 
 KEY = "sk-very-secret"
 

@@ -11,7 +11,7 @@ import pytest
 
 from phasegate.engines.attached import AttachedEngine
 from phasegate.engines.base import Engine, EngineError
-from tests.engines.doors import Door, house, models
+from tests.engines.front_doors import Door, house, models
 
 KEY = "sk-very-secret"
 

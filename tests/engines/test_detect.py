@@ -9,7 +9,7 @@ import pytest
 from phasegate.core.identity import client_identity, this_host
 from phasegate.engines.detect import detect
 from phasegate.engines.profile import profile_for
-from tests.engines.doors import Door, house, models
+from tests.engines.front_doors import Door, house, models
 
 PROPS = {"build_info": "b11434-abc", "total_slots": 4, "default_generation_settings": {"n_ctx": 4096}}
 

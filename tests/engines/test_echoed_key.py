@@ -7,7 +7,7 @@ import pytest
 from phasegate.core.identity import ServerIdentity
 from phasegate.engines.attached import AttachedEngine
 from phasegate.engines.base import EngineError
-from tests.engines.doors import Door, house, models
+from tests.engines.front_doors import Door, house, models
 
 KEY = "verysecret123"
 

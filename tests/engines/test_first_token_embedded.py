@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from phasegate.load.closed import run_closed
-from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.connect import EngineOptions, connect
 from phasegate.measure.server_metrics import splits_of
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.session_runner import SessionRunner
 from phasegate.stats.first_token import FirstToken, Overheads
 from phasegate.wire.openai_stream import decode
 
@@ -23,18 +23,18 @@ CLOSE = 0.001
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
+def runner() -> Iterator[SessionRunner]:
     """A lab on the embedded engine as users get it."""
-    with open_lab(Opening(base_url=None, seed=4711)) as opened:
+    with connect(EngineOptions(base_url=None, seed=4711)) as opened:
         yield opened
 
 
-def measured(lab: Lab, length: int, number: int) -> list[FirstToken]:
+def measured(runner: SessionRunner, length: int, number: int) -> list[FirstToken]:
     """The split of some cold requests of a length."""
-    requests = lab.fresh_requests("chat", length, 16, REPEATS, name=f"clock-{length}-{number}")
-    lines = [decode(one) for one in run_closed(lab.target, requests, max_concurrency=1).recordings]
-    lab.server_view.learn(lab, "chat", lines)
-    return splits_of(lines, lab.server_view.overheads["chat"])
+    requests = runner.fresh_requests("chat", length, 16, REPEATS, name=f"clock-{length}-{number}")
+    lines = [decode(one) for one in run_closed(runner.target, requests, max_concurrency=1).recordings]
+    runner.server_metrics.learn(runner, "chat", lines)
+    return splits_of(lines, runner.server_metrics.overheads["chat"])
 
 
 def rest(split: FirstToken) -> float:
@@ -42,11 +42,11 @@ def rest(split: FirstToken) -> float:
     return abs(split.unexplained)
 
 
-def test_the_servers_clock_http_and_tokenising_explain_the_ttft_within_a_millisecond(lab: Lab) -> None:
+def test_the_servers_clock_http_and_tokenising_explain_the_ttft_within_a_millisecond(runner: SessionRunner) -> None:
     """At a short and at a long prompt. Printed: where it went, in milliseconds."""
     for number in range(ROUNDS):
-        lab.server_view.overheads.clear()
-        best = {length: min(measured(lab, length, number), key=rest) for length in LENGTHS}
+        runner.server_metrics.overheads.clear()
+        best = {length: min(measured(runner, length, number), key=rest) for length in LENGTHS}
         for length, split in best.items():
             facts = {name: None if value is None else round(value * 1e3, 3) for name, value in split.facts().items()}
             print(f"prompt {length}: {facts}")
@@ -55,12 +55,12 @@ def test_the_servers_clock_http_and_tokenising_explain_the_ttft_within_a_millise
     assert {length: rest(split) <= CLOSE for length, split in best.items()} == dict.fromkeys(LENGTHS, True)
 
 
-def test_without_the_parts_outside_the_engine_a_millisecond_is_missing(lab: Lab) -> None:
+def test_without_the_parts_outside_the_engine_a_millisecond_is_missing(runner: SessionRunner) -> None:
     """The check can fail: what HTTP and tokenising take is more than what may be left over."""
     lines = [
         decode(one)
         for one in run_closed(
-            lab.target, lab.fresh_requests("chat", 1024, 16, REPEATS, name="bare"), max_concurrency=1
+            runner.target, runner.fresh_requests("chat", 1024, 16, REPEATS, name="bare"), max_concurrency=1
         ).recordings
     ]
     assert min(rest(split) for split in splits_of(lines, Overheads())) > CLOSE

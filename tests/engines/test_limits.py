@@ -14,8 +14,8 @@ from phasegate.core.workload import parse_workload, plan_blocks
 from phasegate.engines.profile import profile_named
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
-from phasegate.measure.hardware_limits import hardware_of, lab_roofline, level_measured, measured_of, missing_facts
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.hardware_limits import hardware_of, level_measured, measured_of, missing_facts, runner_roofline
+from phasegate.measure.session_runner import SessionRunner
 from phasegate.pytest_plugin.hardware_limit import check_facts, limits_of, write_roofline
 from phasegate.stats.workload_run import Measured, WorkloadRun
 from tests.load_runs import level_run
@@ -37,14 +37,14 @@ def run_of(ttfts: dict[int, float], tpot: float = 0.004, prefix: str = "unique",
     return WorkloadRun(workload, tuple(measured))
 
 
-def lab_of(hardware: str, runs: list[WorkloadRun]) -> Lab:
+def runner_of(hardware: str, runs: list[WorkloadRun]) -> SessionRunner:
     """A lab on a server that is not there, with what it has measured."""
     server = ServerIdentity("vllm", "1", "m", hardware=hardware)
     target = Target(base_url="http://127.0.0.1:9/v1", model="m")
     engine = SimulatorEngine(SimulatorConfig())
-    lab = Lab(engine, server, client_identity(), profile_named("vllm"), target, seed=1)
-    lab.runs.update({run.workload.name: run for run in runs})
-    return lab
+    runner = SessionRunner(engine, server, client_identity(), profile_named("vllm"), target, seed=1)
+    runner.runs.update({run.workload.name: run for run in runs})
+    return runner
 
 
 def test_the_longest_and_the_shortest_prompt_are_taken_as_the_server_counted_them() -> None:
@@ -62,8 +62,8 @@ def test_a_servers_label_and_a_file_of_facts_are_enough(tmp_path: Path) -> None:
     """2.04 GB in a millisecond are 43 % of an H200's bandwidth."""
     path = tmp_path / "model.yaml"
     path.write_text(MODEL)
-    slow = lab_of("H200 x1", [run_of({64: 0.02, 1024: 0.16}, tpot=0.001)])
-    found = lab_roofline(slow, str(path))
+    slow = runner_of("H200 x1", [run_of({64: 0.02, 1024: 0.16}, tpot=0.001)])
+    found = runner_roofline(slow, str(path))
     assert found is not None
     assert found.hardware.name == "H200"
     assert found.mbu.believable == pytest.approx((2e9 + 1046.5 * 2 * 10 * 8 * 128 * 2) / 0.001 / 4.8e12)
@@ -74,9 +74,9 @@ def test_where_facts_are_missing_nothing_is_said(tmp_path: Path) -> None:
     path = tmp_path / "model.yaml"
     path.write_text(MODEL)
     run = run_of({64: 0.02, 1024: 0.16})
-    assert lab_roofline(lab_of("H200 x1", [run])) is None
-    assert lab_roofline(lab_of("unknown", [run]), str(path)) is None
-    assert lab_roofline(lab_of("H200 x1", []), str(path)) is None
+    assert runner_roofline(runner_of("H200 x1", [run])) is None
+    assert runner_roofline(runner_of("unknown", [run]), str(path)) is None
+    assert runner_roofline(runner_of("H200 x1", []), str(path)) is None
 
 
 class Lines(list[str]):
@@ -103,46 +103,46 @@ def test_a_fact_that_comes_to_nothing_is_said_with_the_one_that_is_missing(
     """Silence is for runs that were given none."""
     path = tmp_path / "model.yaml"
     path.write_text(MODEL)
-    lab, lines = lab_of(label, [run_of({64: 0.02, 1024: 0.16})]), Lines()
+    runner, lines = runner_of(label, [run_of({64: 0.02, 1024: 0.16})]), Lines()
     given = Given(str(path) if model else None, hardware)
-    limits = limits_of(given, lab, None)  # type: ignore[arg-type]
+    limits = limits_of(given, runner, None)  # type: ignore[arg-type]
     assert limits.found is None
     write_roofline(lines, limits)
     assert [line[: len(want)] for line, want in zip(lines[1:], said, strict=True)] == said
-    assert "each request was measured" in missing_facts(lab_of(label, []), str(path), "H100")
+    assert "each request was measured" in missing_facts(runner_of(label, []), str(path), "H100")
 
 
 def test_on_a_busy_host_no_limit_is_said(tmp_path: Path) -> None:
     """A limit of 1.62 s stood above a TTFT of 1.58 s: the processor was measured while others used it (A3)."""
     path = tmp_path / "model.yaml"
     path.write_text(MODEL)
-    lab, lines = lab_of("H200 x1", [run_of({64: 0.02, 1024: 0.16})]), Lines()
-    quiet = limits_of(Given(str(path), None), lab, None)  # type: ignore[arg-type]
+    runner, lines = runner_of("H200 x1", [run_of({64: 0.02, 1024: 0.16})]), Lines()
+    quiet = limits_of(Given(str(path), None), runner, None)  # type: ignore[arg-type]
     assert quiet.found is not None
-    busy = limits_of(Given(str(path), None), lab, "other processes used 1.35 cores")  # type: ignore[arg-type]
+    busy = limits_of(Given(str(path), None), runner, "other processes used 1.35 cores")  # type: ignore[arg-type]
     assert busy.found is None
     write_roofline(lines, busy)
     assert lines[1].startswith("not known: other processes used 1.35 cores meanwhile")
-    write_roofline(lines := Lines(), limits_of(Given(None, None), lab_of("H200 x1", []), "busy"))  # type: ignore[arg-type]
+    write_roofline(lines := Lines(), limits_of(Given(None, None), runner_of("H200 x1", []), "busy"))  # type: ignore[arg-type]
     assert lines == []
 
 
 def test_given_hardware_goes_before_the_label(tmp_path: Path) -> None:
     """A name of the table or a file; anything else is one line."""
-    lab = lab_of("H200 x1", [])
-    given = hardware_of(lab, "A100", "bf16")
+    runner = runner_of("H200 x1", [])
+    given = hardware_of(runner, "A100", "bf16")
     assert given is not None
     assert given.bandwidth == 2039e9
-    many = hardware_of(lab, "A100 x2", "bf16")
+    many = hardware_of(runner, "A100 x2", "bf16")
     assert many is not None
     assert many.reading == 2 * 2039e9
     path = tmp_path / "box.yaml"
     path.write_text("bandwidth: 1.0e+12\n")
-    given = hardware_of(lab, str(path), "bf16")
+    given = hardware_of(runner, str(path), "bf16")
     assert given is not None
     assert given.flops is None
     with pytest.raises(SettingsError, match="no hardware 'B9000'"):
-        hardware_of(lab, "B9000", "bf16")
+        hardware_of(runner, "B9000", "bf16")
 
 
 def test_how_many_share_a_step_follows_from_throughput_and_tpot() -> None:

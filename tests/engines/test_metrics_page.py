@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from phasegate.engines.metrics.names import ENGINES
-from phasegate.engines.metrics.page import MetricsDoor
+from phasegate.engines.metrics.page import MetricsPages
 from phasegate.engines.metrics.readings import read_page, words_without_meaning
 from phasegate.stats.counters import Kind, counted_between
-from tests.engines.doors import listening
+from tests.engines.front_doors import listening
 
 pytest.importorskip("prometheus_client")
 
@@ -184,7 +184,7 @@ def serving(status: int, body: str) -> Iterator[tuple[str, list[str]]]:
 def test_the_page_stands_at_the_servers_root() -> None:
     """Not below the API's version path."""
     with serving(200, vllm_page(1, 0.1, 0.1)) as (url, asked):
-        page = MetricsDoor(url, "vLLM").read()
+        page = MetricsPages(url, "vLLM").read()
     assert asked == ["/metrics"]
     assert page.note is None
     assert page.readings["ttft"].count == 1
@@ -194,7 +194,7 @@ def test_the_page_stands_at_the_servers_root() -> None:
 def test_a_page_that_is_refused_is_a_note_and_is_asked_for_once(status: int) -> None:
     """The note names the way to open it; the numbers stay silent."""
     with serving(status, "no") as (url, asked):
-        door = MetricsDoor(url, "llama.cpp")
+        door = MetricsPages(url, "llama.cpp")
         pages = [door.read(), door.read()]
     assert asked == ["/metrics"]
     assert pages[1].readings == {}
@@ -206,7 +206,7 @@ def test_a_page_that_is_refused_is_a_note_and_is_asked_for_once(status: int) -> 
 def test_a_page_that_is_no_page_is_a_note() -> None:
     """HTML, as gateways answer."""
     with serving(200, "<html><body>hello {} </body></html>") as (url, _):
-        page = MetricsDoor(url, "vllm").read()
+        page = MetricsPages(url, "vllm").read()
     assert page.readings == {}
     assert page.note is not None
     assert "not a page in Prometheus" in page.note
@@ -215,5 +215,5 @@ def test_a_page_that_is_no_page_is_a_note() -> None:
 def test_an_unknown_engine_is_not_asked() -> None:
     """And there is nothing to note: nobody knows what its page would say."""
     with serving(200, vllm_page(1, 0.1, 0.1)) as (url, asked):
-        page = MetricsDoor(url, "unknown").read()
+        page = MetricsPages(url, "unknown").read()
     assert (page.readings, page.note, asked) == ({}, None, [])

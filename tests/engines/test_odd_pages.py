@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from phasegate.engines.metrics.names import ENGINES
-from phasegate.engines.metrics.page import MetricsDoor, Page
+from phasegate.engines.metrics.page import MetricsPages, Page
 from phasegate.engines.metrics.readings import read_page
-from phasegate.measure.server_metrics import ServerView
+from phasegate.measure.server_metrics import ServerMetrics
 from phasegate.stats.counters import Kind, Reading
-from tests.engines.doors import Door, house
+from tests.engines.front_doors import Door, house
 
 pytest.importorskip("prometheus_client")
 
@@ -28,7 +28,7 @@ vllm:request_success_total NaN
 def page_of(text: str) -> Page:
     """What is read of that text as vLLM's page."""
     with house({"/metrics": Door(text)}) as server:
-        return MetricsDoor(server.base_url, "vllm", KEY).read()
+        return MetricsPages(server.base_url, "vllm", KEY).read()
 
 
 def test_a_binary_page_is_one_short_clean_line() -> None:
@@ -53,7 +53,7 @@ def test_numbers_that_are_none_are_no_readings() -> None:
     assert (page.readings, "has no number for any" in str(page.note)) == ({}, True)
 
 
-class Told(MetricsDoor):
+class Told(MetricsPages):
     """A door that tells these readings, one after the other."""
 
     def __init__(self, pages: Sequence[dict[str, Reading]]) -> None:
@@ -72,7 +72,7 @@ def page(requests: float, running: float = 0.0) -> dict[str, Reading]:
 @pytest.mark.parametrize(("after", "noted"), [(page(3), True), (page(3, running=2), True), (page(4), False)])
 def test_counters_that_never_move_are_noted(after: dict[str, Reading], noted: bool) -> None:
     """Measured requests move the counters of their own engine; a gauge may stand anywhere."""
-    view = ServerView(Told([page(3), after]))
+    view = ServerMetrics(Told([page(3), after]))
     view.since(view.read())
     assert (view.remark is not None) == noted
     if noted:

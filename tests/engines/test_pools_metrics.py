@@ -16,10 +16,10 @@ import pytest
 from phasegate.core.metric import inter_chunk_latencies
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
-from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.connect import EngineOptions, connect
 from phasegate.report.server_lines import server_lines, server_rows
 from phasegate.stats.workload_run import WorkloadRun
-from tests.engines.doors import listening
+from tests.engines.front_doors import listening
 from tests.engines.test_server_view import lab_on, small
 
 pytest.importorskip("prometheus_client")
@@ -37,10 +37,10 @@ def test_a_planted_hand_off_of_80_ms_is_shown_as_80_ms() -> None:
     """In the client's seconds, on the page and in the summary; the client sees it as a pause and not in TTFT."""
     planted = 0.08
     config = SimulatorConfig(seed=1, disaggregated=True, handoff_seconds=planted * SPEED, speed=SPEED)
-    with lab_on(config) as lab:
-        run = lab.measure(small())
-        (row,) = server_rows(run, lab.server_view)
-        lines = server_lines(lab.server_view, [run], 100, colour=False)
+    with lab_on(config) as runner:
+        run = runner.measure(small())
+        (row,) = server_rows(run, runner.server_metrics)
+        lines = server_lines(runner.server_metrics, [run], 100, colour=False)
     assert row.handoff == pytest.approx(planted, abs=1e-4)
     # A busy machine delivers a first token late now and then, which shortens the pause behind it.
     assert statistics.median(pauses(run)) > 0.8 * planted
@@ -50,10 +50,10 @@ def test_a_planted_hand_off_of_80_ms_is_shown_as_80_ms() -> None:
 
 def test_one_pool_hands_nothing_over() -> None:
     """There is no column for it, and no line."""
-    with lab_on(SimulatorConfig(seed=1, speed=SPEED)) as lab:
-        run = lab.measure(small())
-        (row,) = server_rows(run, lab.server_view)
-        lines = server_lines(lab.server_view, [run], 100, colour=False)
+    with lab_on(SimulatorConfig(seed=1, speed=SPEED)) as runner:
+        run = runner.measure(small())
+        (row,) = server_rows(run, runner.server_metrics)
+        lines = server_lines(runner.server_metrics, [run], 100, colour=False)
     assert row.handoff is None
     assert not any("hand-off" in line for line in lines)
 
@@ -100,10 +100,12 @@ def test_workers_behind_a_router_are_counted_as_one_server() -> None:
         SimulatorEngine(config.changed(handoff_seconds=0.08 * SPEED)) as other,
         router([one.address, other.address]) as url,
     ):
-        opening = Opening(url, engine="auto", seed=1, metrics_urls=(one.address, f"{other.address}/metrics"))
-        with open_lab(opening) as lab:
-            run = lab.measure(small())
-            (row,) = server_rows(run, lab.server_view)
+        engine_options = EngineOptions(
+            url, engine="auto", seed=1, metrics_urls=(one.address, f"{other.address}/metrics")
+        )
+        with connect(engine_options) as runner:
+            run = runner.measure(small())
+            (row,) = server_rows(run, runner.server_metrics)
         shares = [len(engine.truths()) for engine in (one, other)]
     assert run.server is not None
     assert min(shares) > 0
@@ -121,8 +123,8 @@ def test_without_their_pages_the_router_tells_nothing() -> None:
     with (
         SimulatorEngine(SimulatorConfig(seed=1, speed=SPEED)) as one,
         router([one.address]) as url,
-        open_lab(Opening(url, engine="auto", seed=1)) as lab,
+        connect(EngineOptions(url, engine="auto", seed=1)) as runner,
     ):
-        run = lab.measure(small())
+        run = runner.measure(small())
         assert run.server is None
-        assert server_rows(run, lab.server_view) == []
+        assert server_rows(run, runner.server_metrics) == []

@@ -14,7 +14,7 @@ from phasegate.engines.evidence import Evidence, at_key
 from phasegate.engines.profile import EngineProfile, parse_profile, profile_for, profile_named, profiles
 from phasegate.engines.profile_book import FOLDER, read_profiles
 from tests.docs.engines_page import KEYS
-from tests.engines.doors import Door, house, models
+from tests.engines.front_doors import Door, house, models
 
 ROOT = Path(__file__).parents[2]
 KEY = "sk-very-secret"

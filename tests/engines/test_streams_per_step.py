@@ -9,7 +9,7 @@ import pytest
 
 from phasegate.engines.base import Engine
 from phasegate.engines.embedded import EmbeddedEngine
-from phasegate.engines.metrics.page import MetricsDoor
+from phasegate.engines.metrics.page import MetricsPages
 from phasegate.engines.simulator.config import Batching, SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.engines.simulator.model import NEVER, Arrival
@@ -22,7 +22,7 @@ pytest.importorskip("prometheus_client")
 
 def streams_per_step(engine: Engine, name: str, at_a_time: int, ask: Callable[[int], object]) -> float | None:
     """By the server's page, over two requests of each of so many users."""
-    door = MetricsDoor(engine.base_url, name)
+    door = MetricsPages(engine.base_url, name)
     before = door.read().readings
     with ThreadPoolExecutor(at_a_time) as pool:
         list(pool.map(ask, range(2 * at_a_time)))

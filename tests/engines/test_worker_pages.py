@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pytest
 
 from phasegate.engines.metrics.names import ENGINES
-from phasegate.engines.metrics.page import MetricsDoor, page_url
+from phasegate.engines.metrics.page import MetricsPages, page_url
 from phasegate.engines.metrics.readings import read_page, readings_of_workers, samples_of
 from phasegate.stats.counters import ServerCounts, counted_between
 from phasegate.stats.first_token import FirstToken, split_by_counts
-from tests.engines.doors import Door, house
+from tests.engines.front_doors import Door, house
 from tests.timelines import timeline
 
 pytest.importorskip("prometheus_client")
@@ -140,7 +140,7 @@ def test_a_door_reads_the_workers_and_not_the_router() -> None:
         house({"/metrics": Door(page({"vllm:request_success_total": 99.0}))}) as router,
     ):
         workers = (first.root, f"{second.root}/deep/metrics", f"{router.root}/metrics")
-        door = MetricsDoor(router.base_url, "unknown", "secret-key", workers)
+        door = MetricsPages(router.base_url, "unknown", "secret-key", workers)
         told = door.read()
     assert told.note is None
     assert told.readings["ttft"].count == 8
@@ -155,7 +155,7 @@ def test_one_page_that_cannot_be_read_silences_all_in_one_line() -> None:
     """A sum with a worker missing would be taken for the whole; passwords in its address are not told."""
     with house({"/metrics": Door(prefiller(4))}) as first, house({}) as second:
         address = f"http://user:pass-word@{second.root.removeprefix('http://')}/metrics"
-        door = MetricsDoor("http://127.0.0.1:9/v1", "vllm", None, (first.root, address))
+        door = MetricsPages("http://127.0.0.1:9/v1", "vllm", None, (first.root, address))
         told = [door.read(), door.read()]
     assert told[1].readings == {}
     assert told[1].note is not None
@@ -167,7 +167,7 @@ def test_one_page_that_cannot_be_read_silences_all_in_one_line() -> None:
 def test_a_page_of_somebody_else_is_named() -> None:
     """A router's own page, say."""
     with house({"/metrics": Door(page({"envoy_requests": 9.0}))}) as other:
-        told = MetricsDoor("http://127.0.0.1:9/v1", "vllm", None, (other.root,)).read()
+        told = MetricsPages("http://127.0.0.1:9/v1", "vllm", None, (other.root,)).read()
     assert told.readings == {}
     assert f"{other.root}/metrics is the page of no engine" in (told.note or "")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from phasegate.diagnose import Ask, Situation, diagnose
+from phasegate.diagnose import Ask, Observations, diagnose
 from phasegate.diagnose.context_cost import context_cost, context_of
 
 SHORT = Ask("short", 500, 8, tpot=0.008 + 504 * 3e-5)
@@ -48,13 +48,13 @@ def test_nothing_is_said_of_a_tpot_that_does_not_grow_or_was_measured_once(asks:
 def test_a_slow_stream_that_reads_a_long_context_gets_faster_with_a_shorter_one() -> None:
     """Only where TPOT grows with the context is a shorter prompt no vain advice for decode."""
     short, long = replace(SHORT, ttft=0.04, total=0.2), replace(LONG, ttft=0.13, total=4.5)
-    first = diagnose(Situation(asks=(short, long))).first
+    first = diagnose(Observations(asks=(short, long))).first
     assert first is not None
     assert first.rule == "slow-stream"
     assert any("reading the context takes 3.84 s of it" in text for text in first.evidence)
     assert first.levers[1].name.startswith("shorter prompts")
     assert not any("shorter prompts" in text for text in first.will_not_help)
-    flat = diagnose(Situation(asks=(replace(short, tpot=long.tpot), long))).first
+    flat = diagnose(Observations(asks=(replace(short, tpot=long.tpot), long))).first
     assert flat is not None
     assert flat.rule == "slow-stream"
     assert any("shorter prompts: they end with the first token" in text for text in flat.will_not_help)

@@ -15,9 +15,9 @@ from phasegate.diagnose import (
     Level,
     Limits,
     Machine,
+    Observations,
     Repeats,
     Rule,
-    Situation,
     Stall,
     Steps,
     diagnose,
@@ -33,7 +33,7 @@ from phasegate.report.diagnosis_lines import rules_table
 
 SHORT = Ask("short", 64, 32, ttft=0.03, tpot=0.005, total=0.185, usual_gap=0.005, second_gap=0.005)
 LONG = Ask("long", 3000, 32, ttft=1.5, tpot=0.005, total=1.655, usual_gap=0.005, second_gap=0.005)
-WELL = Situation(
+WELL = Observations(
     asks=(SHORT, replace(LONG, ttft=0.3, total=0.455)),
     levels=(
         Level(1, ttft=0.03, tpot=0.005, token_rate=170, total=0.185),
@@ -45,12 +45,12 @@ WELL = Situation(
 )
 
 
-def rules_of(now: Situation, before: Situation | None = None) -> list[str]:
+def rules_of(now: Observations, before: Observations | None = None) -> list[str]:
     """Names of the rules that found something, the most important first."""
     return [one.rule for one in diagnose(now, before).found]
 
 
-def with_asks(*asks: Ask) -> Situation:
+def with_asks(*asks: Ask) -> Observations:
     """The healthy situation with other requests."""
     return replace(WELL, asks=asks)
 
@@ -68,12 +68,12 @@ def test_a_healthy_server_has_no_finding_and_is_told_its_phase() -> None:
 
 def test_an_empty_situation_says_only_what_was_not_measured() -> None:
     """Nothing measured is nothing found, and no phase is made up."""
-    told = diagnose(Situation())
+    told = diagnose(Observations())
     assert (told.found, told.share, told.phase) == ((), None, None)
     assert len(told.missing) == 4
 
 
-PLANTED: dict[str, tuple[Situation, Situation | None]] = {
+PLANTED: dict[str, tuple[Observations, Observations | None]] = {
     "client-or-host": (replace(WELL, client=("the client was late by 80 ms",)), None),
     "slow-start": (with_asks(SHORT, LONG), None),
     "far-away": (with_asks(replace(SHORT, ttft=0.6, total=0.8), replace(LONG, ttft=0.75, total=0.95)), None),
@@ -176,8 +176,8 @@ def test_a_rule_finds_what_it_is_for_and_nothing_is_named_before_it(rule: Rule) 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_a_rule_is_silent_where_nothing_was_measured(rule: Rule) -> None:
     """No rule takes a missing figure for a good or a bad one."""
-    assert rules_of(Situation(), Situation()) == []
-    bare = Situation(asks=(Ask("bare"),), levels=(Level(1), Level(4)))
+    assert rules_of(Observations(), Observations()) == []
+    bare = Observations(asks=(Ask("bare"),), levels=(Level(1), Level(4)))
     assert rule.name not in rules_of(bare, bare)
 
 
@@ -293,7 +293,7 @@ def test_requests_one_after_another_are_told_apart_from_steps_that_cost_more() -
     assert "0.9 streams decode at a time on average: requests are served one after another" in " ".join(sure.evidence)
 
 
-def counted(name: str, alone: float | None, top: float | None) -> Situation:
+def counted(name: str, alone: float | None, top: float | None) -> Observations:
     """A planted situation whose server tells how many streams share a step."""
     now = PLANTED[name][0]
     return replace(

@@ -15,8 +15,8 @@ from phasegate.diagnose import (
     Diagnosis,
     Explanation,
     Level,
+    Observations,
     Repeats,
-    Situation,
     Steps,
     diagnose,
 )
@@ -29,9 +29,9 @@ def ask(ttft: float, tpot: float = 0.01, *, name: str = "a", prompt: int = 512, 
     return Ask(name, prompt, out, ttft=ttft, tpot=tpot, total=total, **{**gaps, **more})
 
 
-def of(*asks: Ask) -> Situation:
+def of(*asks: Ask) -> Observations:
     """What was measured, requests alone."""
-    return Situation(asks=asks)
+    return Observations(asks=asks)
 
 
 def rules(told: Diagnosis, *, change: bool | None = None) -> list[str]:
@@ -108,7 +108,7 @@ def test_what_is_left_of_a_wait_among_others_is_put_on_nothing() -> None:
 def test_a_longer_wait_that_the_server_tells_is_no_slower_prefill(lengths: Sequence[int]) -> None:
     """With one prompt length and with two, where a line over lengths would call it a hop."""
 
-    def waiting(seconds: float) -> Situation:
+    def waiting(seconds: float) -> Observations:
         return of(
             *(
                 ask(0.05 + n / 5000 + seconds, name=f"{n}", prompt=n, server_prefill=n / 5000, server_queue=seconds)
@@ -194,8 +194,8 @@ def test_steps_of_proven_and_differing_sizes_are_guesses_but_only_likely() -> No
 def test_a_cache_that_hits_as_before_is_not_lost() -> None:
     """98 % from the cache in both sittings, and 10 ms slower: something else; 98 % and then none: lost, and sure."""
 
-    def traffic(early: float, later: float, early_hit: float | None, later_hit: float | None) -> Situation:
-        return Situation(repeats=Repeats(2000, 2032, early, later, early_hit, later_hit))
+    def traffic(early: float, later: float, early_hit: float | None, later_hit: float | None) -> Observations:
+        return Observations(repeats=Repeats(2000, 2032, early, later, early_hit, later_hit))
 
     before = traffic(0.030, 0.030, 0.98, 0.98)
     assert rules(diagnose(traffic(0.030, 0.040, 0.98, 0.98), before)) == []
@@ -242,11 +242,11 @@ def test_a_hand_off_that_the_server_times_is_sure() -> None:
     assert "the server's own move of the KV cache takes 40.0 ms" in first.evidence
 
 
-def levels(**top: Any) -> Situation:
+def levels(**top: Any) -> Observations:
     """One user and sixteen, who wait."""
     alone = Level(1, ttft=0.03, tpot=0.005, token_rate=170, requests=4, preemptions=0)
     many = Level(16, ttft=0.9, tpot=0.007, token_rate=800, total=1.1, requests=64, **top)
-    return Situation(levels=(alone, many))
+    return Observations(levels=(alone, many))
 
 
 def test_preemptions_under_load_name_the_kv_memory_in_place_of_a_queue() -> None:
@@ -271,6 +271,6 @@ def test_an_uncached_prefix_cites_the_servers_own_hit_rate() -> None:
     """It makes the word sure where answers tell no cached tokens, and only where it is none at all."""
     calls = CacheCalls("cache", 3000, 2900, first=0.3, again=0.3)
     for rate, confidence in ((None, Confidence.LIKELY), (0.0, Confidence.SURE), (0.02, Confidence.LIKELY)):
-        first = only(diagnose(Situation(caches=(replace(calls, hit_rate=rate),))))
+        first = only(diagnose(Observations(caches=(replace(calls, hit_rate=rate),))))
         assert first.confidence is confidence
         assert ("came from its prefix cache" in " ".join(first.evidence)) is (rate is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from phasegate.diagnose import Ask, Confidence, Diagnosis, Proof, Situation, diagnose
+from phasegate.diagnose import Ask, Confidence, Diagnosis, Observations, Proof, diagnose
 from phasegate.diagnose.from_gate import PROVEN, sides_of_gate
 from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy
@@ -18,9 +18,9 @@ from tests.sessions import sessions
 CHAT, LONG = "chat[in=64,out=16]", "prompt[in=1024,out=16]"
 
 
-def side(chat: tuple[float, float], long: tuple[float, float] = (0.2, 0.002)) -> Situation:
+def side(chat: tuple[float, float], long: tuple[float, float] = (0.2, 0.002)) -> Observations:
     """TTFT and TPOT of two kinds of request."""
-    return Situation(
+    return Observations(
         asks=tuple(
             Ask(name, tokens, 16, ttft=ttft, tpot=tpot, total=ttft + 15 * tpot)
             for name, tokens, (ttft, tpot) in ((CHAT, 64, chat), (LONG, 1024, long))
@@ -38,7 +38,7 @@ def row(metric: str, ratio: float, *, verdict: Verdict = Verdict.REGRESSION, **c
     return replace(one, **changes)  # type: ignore[arg-type]
 
 
-def explained(now: Situation, rows: Sequence[Finding]) -> Diagnosis:
+def explained(now: Observations, rows: Sequence[Finding]) -> Diagnosis:
     """The diagnosis of what a gate proved."""
     return diagnose(now, BEFORE, least=PROVEN, proof=Proof.of(rows))
 

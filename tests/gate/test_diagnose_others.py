@@ -12,9 +12,9 @@ from dataclasses import replace
 import pytest
 
 from phasegate.core.target import Target
-from phasegate.diagnose import Situation, diagnose
-from phasegate.diagnose.from_runs import situation_of
-from tests.gate.situations import WANTED
+from phasegate.diagnose import Observations, diagnose
+from phasegate.diagnose.from_runs import observations_of
+from tests.gate.observations import WANTED
 from tests.load_runs import load_lab_on, small
 
 OTHERS = 3
@@ -44,14 +44,14 @@ def _ask_on(target: Target, stop: threading.Event, user: int) -> None:
             answer.read()
 
 
-def lone_requests(users: int) -> Situation:
+def lone_requests(users: int) -> Observations:
     """One request after another on a server of one slot that has so many other users."""
     with load_lab_on(max_sequences=1, prefill_tokens_per_second=16_000.0) as load:
-        load.lab.measure(small("before", 32, 4))
-        with other_traffic(load.lab.target, users):
-            run = load.lab.measure(small("alone", 256, 8, requests=6))
+        load.runner.measure(small("before", 32, 4))
+        with other_traffic(load.runner.target, users):
+            run = load.runner.measure(small("alone", 256, 8, requests=6))
         # Other work on the machine that tests may delay the client; the wait is what is asked for.
-        return replace(situation_of([run], objectives=WANTED), client=())
+        return replace(observations_of([run], objectives=WANTED), client=())
 
 
 @pytest.mark.slow

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from phasegate.diagnose.codec import from_json, to_json
-from phasegate.diagnose.from_runs import situation_of
+from phasegate.diagnose.from_runs import observations_of
 from phasegate.stats.counters import Kind, Reading, ServerCounts, counted_between, counted_together
 from tests.load_runs import level_run
 
 
 def figure(counts: ServerCounts | None) -> float | None:
     """The one of the level's situation, through its file."""
-    now = situation_of([], levels=[replace(level_run(4, [0.1] * 4), server=counts)])
+    now = observations_of([], levels=[replace(level_run(4, [0.1] * 4), server=counts)])
     (level,) = from_json(to_json(now), "here").levels
     return level.streams_per_step
 
@@ -43,9 +43,9 @@ def test_who_waited_ran_and_was_thrown_out_reaches_the_situation() -> None:
     """By sums of the server's times over the level's window, and its count; what it does not tell stays unknown."""
     run = level_run(4, [0.1] * 4)
     told = ServerCounts({"queue": 2 * run.window, "inference": 3 * run.window, "preemptions": 2.0})
-    (level,) = situation_of([], levels=[replace(run, server=told)]).levels
+    (level,) = observations_of([], levels=[replace(run, server=told)]).levels
     assert level.waiting == pytest.approx(2.0)
     assert level.running == pytest.approx(3.0)
     assert (level.preemptions, level.requests) == (2.0, 4)
-    (bare,) = situation_of([], levels=[run]).levels
+    (bare,) = observations_of([], levels=[run]).levels
     assert (bare.waiting, bare.running, bare.preemptions) == (None, None, None)

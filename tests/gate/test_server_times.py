@@ -11,8 +11,8 @@ import pytest
 from phasegate.core.session import Session
 from phasegate.core.workload import Workload, parse_workload, plan_blocks
 from phasegate.diagnose import Ask, diagnose
-from phasegate.diagnose.from_runs import situation_of
-from phasegate.diagnose.from_sessions import situation_of_sessions
+from phasegate.diagnose.from_runs import observations_of
+from phasegate.diagnose.from_sessions import observations_of_sessions
 from phasegate.stats.counters import ServerCounts
 from phasegate.stats.workload_run import Measured, WorkloadRun
 from tests.sessions import measurement, session
@@ -41,7 +41,7 @@ def run(ttft: float, server: ServerCounts | None, plan: Workload | None = None, 
 
 def first_ask(one: WorkloadRun) -> Ask:
     """The first kind of request of a run."""
-    return situation_of([one]).asks[0]
+    return observations_of([one]).asks[0]
 
 
 def test_means_over_one_prompt_length_are_taken_as_the_kinds_own() -> None:
@@ -49,13 +49,13 @@ def test_means_over_one_prompt_length_are_taken_as_the_kinds_own() -> None:
     before, now = run(0.15, counts(4, 0.0, 0.1)), run(0.40, counts(4, 0.25, 0.1))
     assert first_ask(now).server_queue == pytest.approx(0.25)
     assert first_ask(now).server_prefill == pytest.approx(0.1)
-    told = diagnose(situation_of([now]), situation_of([before]))
+    told = diagnose(observations_of([now]), observations_of([before]))
     assert [one.rule for one in told.found] == ["queue-longer"]
 
 
 def test_a_mean_over_several_prompt_lengths_is_no_lengths_prefill() -> None:
     """The wait does not depend on the prompt, so that is taken."""
-    asks = situation_of([run(0.4, counts(8, 0.25, 0.1), workload((128, 512)))]).asks
+    asks = observations_of([run(0.4, counts(8, 0.25, 0.1), workload((128, 512)))]).asks
     assert [one.server_prefill for one in asks] == [None, None]
     assert [one.server_queue for one in asks] == pytest.approx([0.25, 0.25])
 
@@ -113,7 +113,7 @@ def stored(ttft: float, queue: float, *, requests: int = 4) -> Session:
 
 def test_stored_sessions_keep_what_the_server_told() -> None:
     """So a comparison of sessions tells a queue from a slower prefill as well."""
-    before, now = (situation_of_sessions([stored(0.15 + queue, queue)]) for queue in (0.0, 0.25))
+    before, now = (observations_of_sessions([stored(0.15 + queue, queue)]) for queue in (0.0, 0.25))
     assert now.asks[0].server_queue == pytest.approx(0.25)
     assert [one.rule for one in diagnose(now, before).found] == ["queue-longer"]
 
@@ -123,7 +123,7 @@ def test_parts_that_came_with_the_answers_are_taken_before_counters() -> None:
     label = "chat[in=512,out=5]"
     told = {"chat": {"first_token": {label: {"queue": 0.2, "prefill": 0.15}}, "counted": counts(4, 0.0, 0.1).facts()}}
     one = session(1, measurement(label, "ttft", [0.4] * 4), server={"observed": told})
-    ask = situation_of_sessions([one]).asks[0]
+    ask = observations_of_sessions([one]).asks[0]
     assert (ask.server_queue, ask.server_prefill) == (0.2, 0.15)
 
 
@@ -131,5 +131,5 @@ def test_parts_that_came_with_the_answers_are_taken_before_counters() -> None:
 def test_a_damaged_account_of_the_server_is_as_if_there_were_none(observed: object) -> None:
     """No traceback, no figure."""
     one = session(1, measurement("chat[in=512,out=5]", "ttft", [0.4] * 4), server={"observed": observed})
-    ask = situation_of_sessions([one]).asks[0]
+    ask = observations_of_sessions([one]).asks[0]
     assert (ask.server_queue, ask.server_prefill) == (None, None)

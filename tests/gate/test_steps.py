@@ -8,7 +8,7 @@ import pytest
 
 from phasegate.core.metric import time_per_output_token
 from phasegate.core.timeline import Channel, Timeline, TokenEvent
-from phasegate.diagnose import Situation, diagnose
+from phasegate.diagnose import Observations, diagnose
 from phasegate.diagnose.from_runs import ask_of
 from phasegate.diagnose.steps import Gaps, chunk_sizes, gaps_of, pace_of, steps_of
 from tests.timelines import timeline
@@ -109,12 +109,12 @@ def test_a_pause_after_the_first_token_is_told_from_the_usual_gap() -> None:
 def test_the_diagnosis_shows_steps_and_acceptance_where_there_are_any() -> None:
     """One sentence with the counts; none for one token a step."""
     line = replace(packed(10, 3), server_timings={"draft_n": 40, "draft_n_accepted": 20})
-    told = diagnose(Situation(asks=(ask_of("a", [line]),))).steps
+    told = diagnose(Observations(asks=(ask_of("a", [line]),))).steps
     assert told is not None
     assert told.startswith(
         "3.00 tokens leave in a step, 2.82 in a chunk (1 x 1, 10 x 3); 20 of 40 guessed tokens accepted"
     )
-    assert diagnose(Situation(asks=(ask_of("a", [burst(10, 1)]),))).steps is None
+    assert diagnose(Observations(asks=(ask_of("a", [burst(10, 1)]),))).steps is None
 
 
 def test_the_diagnosis_says_where_tpot_reads_low() -> None:
@@ -125,7 +125,7 @@ def test_the_diagnosis_says_where_tpot_reads_low() -> None:
     steps = steps_of([line] * 4)
     assert steps is not None
     assert (steps.tokens_per_step, steps.first_chunk) == (4.0, 4.0)
-    told = diagnose(Situation(asks=(ask_of("a", [line] * 4),))).steps
+    told = diagnose(Observations(asks=(ask_of("a", [line] * 4),))).steps
     assert told is not None
     assert "the first chunk holds 4, which TPOT takes for one: it reads low by 3/(N - 1)" in told
     assert "do not touch" not in told

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from phasegate.diagnose import Confidence, Diagnosis, diagnose
-from tests.gate.situations import Plan, before_and_after_restart, measured
+from tests.gate.observations import Plan, before_and_after_restart, measured
 from tests.load_runs import SPEED
 
 FAST_PREFILL: dict[str, Any] = {"prefill_tokens_per_second": 16_000.0, "attention_seconds_per_token_pair": 0.0}

@@ -13,7 +13,7 @@ from phasegate.core.workload import parse_workload
 from phasegate.engines.profile import profile_for
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.session_runner import SessionRunner
 from phasegate.stats.outcome import LawResult, Outcome
 from phasegate.stats.workload_run import WorkloadRun
 
@@ -56,9 +56,9 @@ CLAIMS: Mapping[str, Claim] = {
 class Bench:
     """Rounds of measuring on one server. A round is measured when it is first asked for, and then remembered."""
 
-    def __init__(self, lab: Lab, blocks: int) -> None:
+    def __init__(self, runner: SessionRunner, blocks: int) -> None:
         self.blocks = blocks
-        self._rounds = [lab]
+        self._rounds = [runner]
 
     def measure(self, name: str, number: int = 0) -> WorkloadRun:
         """One of the small workloads in that round; each round has twice as many blocks as the one before."""
@@ -85,7 +85,7 @@ def bench_on(config: SimulatorConfig, blocks: int = 6) -> Iterator[Bench]:
     with SimulatorEngine(config) as engine:
         server = engine.identity()
         target = Target(base_url=engine.base_url, model=engine.model, timeout=30.0, idle_timeout=10.0)
-        yield Bench(Lab(engine, server, client_identity(), profile_for(server), target, seed=1), blocks)
+        yield Bench(SessionRunner(engine, server, client_identity(), profile_for(server), target, seed=1), blocks)
 
 
 def healthy() -> SimulatorConfig:

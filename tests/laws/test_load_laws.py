@@ -10,7 +10,7 @@ import pytest
 from phasegate.core.load_plan import plan_levels
 from phasegate.gate.break_cause import Cause
 from phasegate.gate.slo import parse_objective
-from phasegate.measure.load_runner import LoadLab
+from phasegate.measure.load_runner import LoadRunner
 from phasegate.measure.session_runner import MeasurementError
 from phasegate.stats import laws
 from phasegate.stats.level_run import token_rates
@@ -28,12 +28,12 @@ TRIES = 4
 """Searches of which one must have been offered by a client that kept up."""
 
 
-def batching(load: LoadLab) -> LawResult:
+def batching(load: LoadRunner) -> LawResult:
     runs = load.measure_levels(USERS, plan_levels((1, 4), 10))
     return laws.amortises(token_rates(runs[1]), token_rates(runs[4]), factor=1.5)
 
 
-def stall_against_prefill(load: LoadLab) -> LawResult:
+def stall_against_prefill(load: LoadRunner) -> LawResult:
     """Whether the stall is surely below half the prefill; more collisions follow while that is open."""
     for requests in (5, 10, 20):
         collisions = load.collide(STREAMS, small("long-prompt", 512, 2, requests=requests))
@@ -46,13 +46,13 @@ def stall_against_prefill(load: LoadLab) -> LawResult:
 
 
 @pytest.fixture(scope="module")
-def healthy() -> Iterator[LoadLab]:
+def healthy() -> Iterator[LoadRunner]:
     """A server that batches, runs four requests at a time, and reads prompts in small pieces."""
     with load_lab_on(max_sequences=4, step_token_budget=64) as load:
         yield load
 
 
-def test_continuous_batching_amortises_decode(healthy: LoadLab) -> None:
+def test_continuous_batching_amortises_decode(healthy: LoadRunner) -> None:
     result = batching(healthy)
     assert result.outcome is Outcome.PASS, result.reason
 
@@ -63,7 +63,7 @@ def test_one_request_after_another_does_not() -> None:
         assert result.outcome is Outcome.FAIL, result.reason
 
 
-def test_every_request_of_every_round_is_kept_with_its_level(healthy: LoadLab) -> None:
+def test_every_request_of_every_round_is_kept_with_its_level(healthy: LoadRunner) -> None:
     batching(healthy)
     run = healthy.levels[4]
     assert (run.sent, len(run.rounds), run.missed, run.failures().total()) == (40, 5, None, 0)
@@ -76,7 +76,7 @@ def test_every_request_of_every_round_is_kept_with_its_level(healthy: LoadLab) -
     assert 0 < median.low <= median.value <= p95.value
 
 
-def test_prefill_in_pieces_keeps_the_stall_below_the_prefill(healthy: LoadLab) -> None:
+def test_prefill_in_pieces_keeps_the_stall_below_the_prefill(healthy: LoadRunner) -> None:
     result = stall_against_prefill(healthy)
     assert result.outcome is Outcome.PASS, result.reason
 

@@ -142,11 +142,11 @@ def test_without_a_cap_the_pause_is_seen_from_the_send_as_well() -> None:
 
 def test_connections_are_opened_before_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A handshake of 100 ms is not on the way of a request: all of it lies before the due moment."""
-    opening = Dialer.open
+    engine_options = Dialer.open
 
     async def slow(self: Dialer, timeout: float | None) -> Link:
         await asyncio.sleep(0.1)
-        return await opening(self, timeout)
+        return await engine_options(self, timeout)
 
     monkeypatch.setattr(Dialer, "open", slow)
     with Loopback(steady(1, first=0.01, gap=0)) as server:

@@ -15,8 +15,8 @@ from phasegate.core.target import Target
 from phasegate.core.workload import Workload, plan_warmups
 from phasegate.engines.profile import profiles
 from phasegate.load.mix import Mix, mixed, parse_mix, plan_mixed, plan_of, quotas
-from phasegate.measure.load_runner import LoadLab
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.load_runner import LoadRunner
+from phasegate.measure.session_runner import SessionRunner
 
 CHAT = Workload("chat", "", (32, 64), (8,), 4, 6, "unique", 0, "chat")
 SUMMARY = Workload("summary", "", (512,), (4,), 4, 2, "unique", 0, "chat")
@@ -85,7 +85,7 @@ def test_warm_up_prompts_are_never_measured_whatever_the_number_of_requests(coun
 def test_the_warm_up_prompts_of_a_rate_are_never_measured() -> None:
     """The lab writes all with the same seed; every call takes a block of prompts of its own."""
     words = tuple(f"w{place}" for place in range(300))
-    lab = Lab(
+    runner = SessionRunner(
         engine=cast(Any, None),
         server=cast(Any, None),
         client=cast(Any, None),
@@ -95,7 +95,7 @@ def test_the_warm_up_prompts_of_a_rate_are_never_measured() -> None:
         _calibrations={"chat": Calibration(words, words[:24], 6, "test")},
     )
     workload = replace(CHAT, input_tokens=(32,))
-    load = LoadLab(lab)
+    load = LoadRunner(runner)
 
     def prompts(asked: Workload | Mix) -> set[str]:
         return {str(request.body["messages"]) for request in load.requests(asked, 40)}

@@ -17,8 +17,8 @@ from phasegate.gate.policy import Policy
 from phasegate.gate.slo import parse_objective
 from phasegate.gate.slo_search import limits
 from phasegate.gate.slo_share import judge_level
-from phasegate.measure.load_runner import LoadLab
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.load_runner import LoadRunner
+from phasegate.measure.session_runner import SessionRunner
 from phasegate.report.document.build import Finished, build
 from phasegate.report.document.model import Document, Failure
 from phasegate.stats.counters import ServerCounts
@@ -73,10 +73,10 @@ def workload_run(name: str, inputs: Sequence[int], outputs: Sequence[int], reque
     return WorkloadRun(workload, tuple(measured))
 
 
-def lab() -> Lab:
+def runner() -> SessionRunner:
     """A lab that has measured two workloads of growing length and one of a cached prefix; its engine is gone."""
     server = ServerIdentity("simulator", "1", "tiny", {"slots": 1}, "cpu-4", sources={"engine": "/props"})
-    made = Lab(
+    made = SessionRunner(
         engine=cast("Engine", None),
         server=server,
         client=ClientIdentity("0.1.0", "3.11", "3.57", "Linux", "cpu", 4, (1,)),
@@ -115,7 +115,7 @@ def load_of(*, broken: bool) -> dict[str, Any]:
     runs = {1: level_run(1, [0.1] * 60), 4: level_run(4, [0.2] * 60)}
     runs[16] = level_run(16, [0.9 if broken else 0.3] * 60, failures=2 if broken else 0)
     runs[16] = replace(runs[16], server=level_counts(runs[16].window))
-    load = LoadLab(cast("Lab", None), levels=runs)
+    load = LoadRunner(cast("SessionRunner", None), levels=runs)
     load.found = limits([OBJECTIVE], list(runs.values()), at_most=64)
     return {"load": load, "objectives": [OBJECTIVE], "judged": [judge_level(OBJECTIVE, one) for one in runs.values()]}
 
@@ -146,7 +146,7 @@ def document(ttft: float = 1.0, tpot: float = 1.0, spread: float = 0.002, **more
     values: dict[str, Any] = {
         "created": CREATED,
         "exit_status": 0,
-        "lab": lab(),
+        "runner": runner(),
         "laws": [("test_law", law())],
         "result": judge(old, new, policy),
         "baseline": old,

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from phasegate.core.workload import parse_workload
-from phasegate.diagnose import Ask, Level, Situation
-from phasegate.measure.measure_for_diagnosis import Examined
+from phasegate.diagnose import Ask, Level, Observations
+from phasegate.measure.measure_for_diagnosis import MeasuredForDiagnosis
 from phasegate.report.decision_record import Circumstances, decision_record
 
 WORKLOAD = parse_workload("name: report\ninput_tokens: 200\noutput_tokens: 800\nrequests: 2\n", "report.yaml")
@@ -23,8 +23,8 @@ SHARED = replace(ALONE, users=4, ttft=0.15, tpot=0.0057, total=4.7, token_rate=6
 
 def record(top: Level, **known: tuple[str, ...]) -> dict[str, str]:
     """Parts of the record by heading."""
-    situation = Situation(asks=(REPORT, BRIEF), levels=(ALONE, top), **known)  # type: ignore[arg-type]
-    text = decision_record(Examined(WORKLOAD, None, None, situation), WHERE)  # type: ignore[arg-type]
+    observations = Observations(asks=(REPORT, BRIEF), levels=(ALONE, top), **known)  # type: ignore[arg-type]
+    text = decision_record(MeasuredForDiagnosis(WORKLOAD, None, None, observations), WHERE)  # type: ignore[arg-type]
     return {part.split("\n")[0]: part for part in text.split("\n## ")}
 
 
@@ -54,6 +54,6 @@ def test_doubtful_figures_are_measured_again_before_anything_is_decided(known: d
 
 def test_only_a_simulated_server_is_called_so() -> None:
     """A reader must not take settings for an engine."""
-    examined = Examined(WORKLOAD, None, None, Situation(asks=(REPORT, BRIEF)))  # type: ignore[arg-type]
-    assert "* Simulated: no model was run." in decision_record(examined, replace(WHERE, simulated=True))
-    assert "Simulated" not in decision_record(examined, WHERE)
+    measured_for_diagnosis = MeasuredForDiagnosis(WORKLOAD, None, None, Observations(asks=(REPORT, BRIEF)))  # type: ignore[arg-type]
+    assert "* Simulated: no model was run." in decision_record(measured_for_diagnosis, replace(WHERE, simulated=True))
+    assert "Simulated" not in decision_record(measured_for_diagnosis, WHERE)

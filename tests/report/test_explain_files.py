@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from phasegate.cli import main
-from phasegate.diagnose import Ask, Repeats, Situation, diagnose
+from phasegate.diagnose import Ask, Observations, Repeats, diagnose
 from phasegate.diagnose.codec import to_json as situation_json
 from phasegate.report.document.codec import to_json
 from tests.gate.test_diagnose import PLANTED
-from tests.report.test_document_situation import DOCUMENT
+from tests.report.test_document_observations import DOCUMENT
 from tests.report.test_stored_diagnosis import kept
 
-BOT = Situation((Ask("bot[in=3100,out=40]", 3100, 40.0, 1.6, tpot=0.005, total=1.8),))
-WRITER = Situation((Ask("writer[in=300,out=600]", 300, 600.0, 0.2, tpot=0.005, total=3.2),))
+BOT = Observations((Ask("bot[in=3100,out=40]", 3100, 40.0, 1.6, tpot=0.005, total=1.8),))
+WRITER = Observations((Ask("writer[in=300,out=600]", 300, 600.0, 0.2, tpot=0.005, total=3.2),))
 WARM, COLD = Repeats(3000, 3100, 1.6, 0.08, 0.0, 0.96), Repeats(900, 1000, 1.6, 1.6, 0.0, 0.0)
 
 

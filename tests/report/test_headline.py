@@ -183,7 +183,7 @@ def test_laws_alone_that_hold_are_a_pass_that_claims_no_comparison() -> None:
 
 def test_a_server_that_cannot_be_reached_is_named() -> None:
     failure = Failure("the run", "NOT_MEASURED", "cannot reach http://127.0.0.1:1/v1")
-    head = document(**{**NOTHING, "laws": [], "lab": None, "failures": [failure]}).headline
+    head = document(**{**NOTHING, "laws": [], "runner": None, "failures": [failure]}).headline
     assert head.verdict == "NOT_MEASURED"
     assert "cannot reach" in head.how_much
 

@@ -10,7 +10,7 @@ import pytest
 from phasegate.gate.slo import parse_objective
 from phasegate.gate.slo_search import Limit, limits
 from phasegate.report.load_tables import batching_lines, limit_lines, load_lines, stall_lines
-from phasegate.stats.level_run import Collision, LevelRun, Pieces
+from phasegate.stats.level_run import ChunkedPrefill, Collision, LevelRun
 from tests.load_runs import level_run
 from tests.timelines import timeline
 
@@ -25,7 +25,7 @@ class Measured:
     searched: dict[int, LevelRun] = field(default_factory=dict)
     rates: dict[float, LevelRun] = field(default_factory=dict)
     collisions: list[Collision] = field(default_factory=list)
-    in_pieces: Pieces | None = None
+    chunked_prefill: ChunkedPrefill | None = None
     found: list[Limit] = field(default_factory=list)
     uncalibrated: str | None = None
 
@@ -84,7 +84,9 @@ def test_a_stall_is_told_as_a_share_of_the_prefill(stall: float, said: str) -> N
     (line,) = stall_lines([collision])
     assert said in line
     assert line.startswith("a prompt of 512 tokens stalls 1 running streams for")
-    both = lines_of(Measured(collisions=[collision], in_pieces=Pieces("n_batch=64", (collision,))), width=400)
+    both = lines_of(
+        Measured(collisions=[collision], chunked_prefill=ChunkedPrefill("n_batch=64", (collision,))), width=400
+    )
     assert both == [line, f"with n_batch=64: {line}"]
 
 

@@ -137,4 +137,4 @@ def test_what_the_server_counted_stands_below_its_clock(page: str) -> None:
     busy = dict(cells[cells.index(("workload or level", "16 at a time")) :])
     assert (busy["hand-off"], busy["moved"], busy["running"], busy["waiting"]) == ("80.0 ms", "12.5 MB", "12.0", "3.0")
     assert "counters were reset meanwhile" in section
-    assert '<section id="server">' not in render_html(document(lab=None))
+    assert '<section id="server">' not in render_html(document(runner=None))

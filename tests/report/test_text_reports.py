@@ -50,7 +50,7 @@ def test_markdown_has_the_servers_clock_and_counts_as_tables() -> None:
     assert counts.splitlines()[-1].endswith("| 80.0 ms | 12.5 MB | 12.0 | 3.0 | 9.5 | 25 % | 25 % | 7 |")
     assert {line.count("|") for line in counts.splitlines()} == {11}
     assert resets == "- 16 at a time: counters were reset meanwhile and are not used: prompt_tokens"
-    assert "own clock" not in render_markdown(document(lab=None))
+    assert "own clock" not in render_markdown(document(runner=None))
 
 
 @pytest.mark.parametrize(("made", "mark"), [({}, "✅ PASS"), ({"invalid": ["broken"]}, "⚠️ INVALID_RUN")])
@@ -105,5 +105,5 @@ def test_measured_values_take_the_sessions_where_there_are_some() -> None:
     assert gated.low is not None
     assert gated.high is not None
     assert gated.low <= gated.value <= gated.high
-    lab = values["output-length[in=64,out=16]", "e2el"]
-    assert (lab.phase, lab.unit, lab.n) == ("both", "s", 6)
+    runner = values["output-length[in=64,out=16]", "e2el"]
+    assert (runner.phase, runner.unit, runner.n) == ("both", "s", 6)

@@ -12,9 +12,9 @@ import pytest
 from phasegate.cli import main
 from phasegate.core.load_plan import LevelPlan
 from phasegate.core.workload import parse_workload
-from phasegate.measure.connect import Opening, open_lab
-from phasegate.measure.load_runner import LoadLab
-from phasegate.measure.session_runner import Lab, MeasurementError
+from phasegate.measure.connect import EngineOptions, connect
+from phasegate.measure.load_runner import LoadRunner
+from phasegate.measure.session_runner import MeasurementError, SessionRunner
 from tests.loopback import Loopback
 from tests.situations.planted import Oddities, planted
 
@@ -50,32 +50,32 @@ class Killer:
 
 
 @contextmanager
-def lab_stopped_at(request: int) -> Iterator[Lab]:
+def lab_stopped_at(request: int) -> Iterator[SessionRunner]:
     """A lab whose user presses Ctrl-C at that request, those that count prompt tokens apart."""
     keys = CtrlC()
     with (
         planted(Oddities(gap=0.004, before=keys)) as server,
-        open_lab(Opening(base_url=server.base_url, seed=3)) as lab,
+        connect(EngineOptions(base_url=server.base_url, seed=3)) as runner,
     ):
-        lab.calibration("chat")
+        runner.calibration("chat")
         keys.left = request
-        yield lab
+        yield runner
 
 
 @pytest.mark.parametrize("request_number", [1, 2, 3, 4])
 def test_ctrl_c_ends_a_workload_also_while_it_warms_up(request_number: int) -> None:
     """A warm-up that Ctrl-C gave up was taken for one that failed, and the run went on to its end with status 0."""
-    with lab_stopped_at(request_number) as lab:
+    with lab_stopped_at(request_number) as runner:
         with pytest.raises(KeyboardInterrupt):
-            lab.measure(CHAT)
-        assert [run.partial for run in lab.runs.values()] == ([True] if request_number > 2 else [])
+            runner.measure(CHAT)
+        assert [run.partial for run in runner.runs.values()] == ([True] if request_number > 2 else [])
 
 
 @pytest.mark.parametrize("request_number", [1, 2, 3])
 def test_ctrl_c_ends_a_load_also_while_it_warms_up(request_number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same under load."""
-    with lab_stopped_at(request_number) as lab:
-        load = LoadLab(lab)
+    with lab_stopped_at(request_number) as runner:
+        load = LoadRunner(runner)
         monkeypatch.setattr(load, "calibrate", lambda _: None)
         with pytest.raises(KeyboardInterrupt):
             load.measure_levels(CHAT, [LevelPlan(1, 2, 1)])
@@ -99,8 +99,8 @@ def test_a_server_that_is_gone_is_no_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("phasegate.load.driving.GONE_SECONDS", 0.0)
     monkeypatch.setattr("phasegate.load.driving.GONE_AFTER", 1)
     many = parse_workload("input_tokens: 64\noutput_tokens: 4\nrequests: 150\nwarmups: 0\n", "chat.yaml")
-    with planted() as server, open_lab(Opening(base_url=server.base_url, seed=3)) as lab:
-        lab.calibration("chat")
-        lab.progress = Killer(server, 140)
+    with planted() as server, connect(EngineOptions(base_url=server.base_url, seed=3)) as runner:
+        runner.calibration("chat")
+        runner.progress = Killer(server, 140)
         with pytest.raises(MeasurementError, match=r"requests failed .*connect_failed"):
-            lab.measure(many)
+            runner.measure(many)

@@ -66,7 +66,7 @@ def test_nor_does_the_limit_of_what_is_looked_at(blanks: int) -> None:
         assert seen(KEY, text) < VISIBLE, text
 
 
-def in_pieces(key: str) -> str:
+def chunked_prefill(key: str) -> str:
     return f"{key[:9]}\n {key[9:]}"
 
 
@@ -90,7 +90,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "hexadecimal": lambda key: key.encode().hex(),
     "html": lambda key: "".join(f"&#{ord(mark)};" for mark in key),
     "spaced": " ".join,
-    "in pieces": in_pieces,
+    "in pieces": chunked_prefill,
     "with marks that do not show": "\u200b".join,
 }
 

@@ -51,7 +51,7 @@ BROKEN = "import phasegate.{module}\n\ndef broken(*_, **__):\n    raise TypeErro
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("measure.session_runner", "phasegate.measure.session_runner.Lab.measure"),
+        ("measure.session_runner", "phasegate.measure.session_runner.SessionRunner.measure"),
         ("measure.connect", "phasegate.measure.connect.client_identity"),
         ("report.summary", "phasegate.report.summary.write_summary"),
         ("pytest_plugin.state", "phasegate.pytest_plugin.state.PerfState.close"),

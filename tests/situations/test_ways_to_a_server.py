@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.edges.quick_pytest import Done, QuickPytest
-from tests.engines.doors import house
+from tests.engines.front_doors import house
 from tests.situations.forward_proxy import forward_proxy
 from tests.situations.planted import planted
 

@@ -200,11 +200,11 @@ def test_everything_that_moves_alike_points_at_the_host() -> None:
         for i in range(3)
         for metric in ("ttft", "tpot")
     ]
-    said = compare_stored(rows).moved_together
+    said = compare_stored(rows).common_shift
     assert said is not None
     assert "all 6 comparisons of 2 metrics moved alike, worse by" in said
     rows[2] = replace(rows[2], candidate=STEADY)
-    assert compare_stored(rows).moved_together is None
+    assert compare_stored(rows).common_shift is None
 
 
 @settings(max_examples=60, deadline=None)

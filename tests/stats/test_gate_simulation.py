@@ -38,9 +38,9 @@ def test_odd_sessions_raise_no_alarm_and_forty_per_cent_are_found() -> None:
     tallies = simulate_odd(builds, seed=7, noise=SERVER)
     assert [one.builds for one in tallies] == [builds] * 5
     for one in tallies:
-        assert one.alarms <= 1, one.situation
-        assert one.found >= 2 * builds - 3, one.situation
-        assert one.undecided > 0, one.situation
+        assert one.alarms <= 1, one.observations
+        assert one.found >= 2 * builds - 3, one.observations
+        assert one.undecided > 0, one.observations
     assert [one.hidden is None for one in tallies] == [True] * 4 + [False]
     assert (tallies[-1].hidden or 0) <= 2
     assert len(list(odd_table(tallies, share))) == 7

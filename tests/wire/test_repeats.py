@@ -29,7 +29,7 @@ def _call(written: object, name: str | None, index: int | None) -> dict[str, Any
     return {"function": function, **({} if index is None else {"index": index})}
 
 
-def in_pieces(text: str) -> list[str]:
+def chunked_prefill(text: str) -> list[str]:
     """Three characters each."""
     return [text[place : place + 3] for place in range(0, len(text), 3)]
 
@@ -42,7 +42,7 @@ def in_pieces(text: str) -> list[str]:
         GROWING[:3],  # cut by the limit
         [GROWING[0], GROWING[-1]],
         [GROWING[-1]] * 4,  # whole each time
-        [*in_pieces(GROWING[-1]), GROWING[-1]],  # in pieces, and whole once more at the end
+        [*chunked_prefill(GROWING[-1]), GROWING[-1]],  # in pieces, and whole once more at the end
         [{"town": "Ulm"}] * 3,  # as an object each time
     ],
 )
@@ -56,8 +56,8 @@ def test_arguments_that_come_again_are_flagged(arguments: Sequence[object], name
 @pytest.mark.parametrize(
     "arguments",
     [
-        in_pieces(GROWING[-1]),
-        in_pieces(json.dumps({"a": {"a": {"a": 1}}})),
+        chunked_prefill(GROWING[-1]),
+        chunked_prefill(json.dumps({"a": {"a": {"a": 1}}})),
         ["{", '"a": "', "{", "{", '"}'],
         ["{}"],
         ["", "{}", ""],
@@ -78,7 +78,7 @@ def test_two_calls_are_two() -> None:
 
 def test_each_call_is_looked_at_for_itself() -> None:
     """The second one begins anew and grows; the first came in pieces."""
-    pieces = [chat({"tool_calls": [_call(written, "f", 0)]}) for written in in_pieces(GROWING[-1])]
+    pieces = [chat({"tool_calls": [_call(written, "f", 0)]}) for written in chunked_prefill(GROWING[-1])]
     grown = [chat({"tool_calls": [_call(written, "g", 1)]}) for written in GROWING]
     line = line_of(*pieces, *grown, STOP, usage(len(pieces) + len(grown)), DONE)
     assert line.flags == ("cumulative_text",)

@@ -23,7 +23,7 @@ from phasegate.core.prompt import (
 from phasegate.core.prompt_vocabulary import COMMON_WORDS
 from phasegate.core.timeline import Expected, Timeline
 from phasegate.core.workload import Planned, parse_workload, plan_blocks
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.session_runner import SessionRunner
 from tests.timelines import timeline
 
 
@@ -99,19 +99,19 @@ def test_a_server_whose_counts_were_refused_is_not_asked_again() -> None:
     asked: list[str] = []
 
     @dataclass
-    class Uncounted(Lab):
+    class Uncounted(SessionRunner):
         def send_one(self, prompt: str, expected: Expected, output_tokens: int) -> Timeline:  # noqa: ARG002
             asked.append(prompt)
             return timeline(prompt_tokens=0)
 
     engine: Any = SimpleNamespace(words=())
     anything: Any = None
-    lab = Uncounted(engine, anything, anything, anything, anything, seed=1)
+    runner = Uncounted(engine, anything, anything, anything, anything, seed=1)
     for _ in range(3):
         with pytest.raises(UncountableError, match="counts 0 tokens"):
-            lab.calibration("chat")
+            runner.calibration("chat")
     assert len(asked) == 1
-    assert lab.prompt_line() == "none written"
+    assert runner.prompt_line() == "none written"
 
 
 def test_a_known_vocabulary_that_the_server_counts_otherwise_is_refused() -> None:

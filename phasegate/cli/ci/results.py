@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from phasegate.cli.ci.settings import OUT, PipelineError
-from phasegate.core.atomic_write import UnwritableError, check_writable, os_words, write_whole
+from phasegate.core.atomic_write import UnwritableError, check_writable, os_words, write_atomic
 from phasegate.store.baseline_folder import read_session
 from phasegate.store.session_file import InvalidBaselineError
 
@@ -52,7 +52,7 @@ def make_room(out: Path) -> None:
             path.unlink()
         with contextlib.suppress(FileNotFoundError):
             (out / SESSIONS).rmdir()
-        write_whole(out / MARK, _text(dict.fromkeys((*FILES, SESSIONS))))
+        write_atomic(out / MARK, _text(dict.fromkeys((*FILES, SESSIONS))))
     except OSError as error:
         raise UnwritableError(f"{OUT} {out} cannot be written to: {os_words(error)}") from None
 
@@ -63,7 +63,7 @@ def sign(out: Path) -> None:
     Raises:
         OSError: the disk refused.
     """
-    write_whole(out / MARK, _text({str(path.relative_to(out)): _digest(path) for path in _there(out)}))
+    write_atomic(out / MARK, _text({str(path.relative_to(out)): _digest(path) for path in _there(out)}))
 
 
 def _there(out: Path) -> Iterator[Path]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from phasegate.cli.init.kit import KitFile
-from phasegate.core.atomic_write import write_whole
+from phasegate.core.atomic_write import write_atomic
 
 
 class InTheWayError(Exception):
@@ -65,7 +65,7 @@ class _Undo:
 
     def write(self, path: Path, text: str) -> None:
         self._make_folder(path.parent)
-        write_whole(path, text)
+        write_atomic(path, text)
         self._made.append(path)
 
     def _make_folder(self, folder: Path) -> None:

@@ -42,7 +42,7 @@ class Page:
     note: str | None = None
 
 
-class MetricsDoor:
+class MetricsPages:
     """Where a server's page is, or those of the workers behind it, and how to read them.
 
     Args:

@@ -59,9 +59,9 @@ class Frames:
         self._head = {"id": answer_id, "object": kind, "created": created, "model": model}
         start = json.dumps(self._head, separators=(",", ":"))[:-1].encode()
         self._start = b"data: " + start
-        opening = b',"choices":[{"index":0,'
-        self._before = self._start + opening + (b'"delta":{"content":"' if chat else b'"text":"')
-        self._before_reasoning = self._start + opening + b'"delta":{"reasoning_content":"'
+        engine_options = b',"choices":[{"index":0,'
+        self._before = self._start + engine_options + (b'"delta":{"content":"' if chat else b'"text":"')
+        self._before_reasoning = self._start + engine_options + b'"delta":{"reasoning_content":"'
         self._after = (b'"}' if chat else b'"') + b',"logprobs":null,"finish_reason":null}]'
 
     def role(self) -> bytes:

@@ -33,8 +33,8 @@ AFTERWARDS = 64
 Post = Callable[[bytes], None]
 
 
-class WorkerCue:
-    """The cue of one job; see `driving.Cue`. Commands may be delivered from any thread."""
+class WorkerControlChannel:
+    """The control channel of one job; see `load.driving.ControlChannel`. Commands may be delivered from any thread."""
 
     def __init__(self, post: Post) -> None:
         self._post = post

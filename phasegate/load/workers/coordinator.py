@@ -32,7 +32,7 @@ from phasegate.load.workers.messages import (
     Stop,
 )
 from phasegate.load.workers.plan import Share
-from phasegate.load.workers.worker_pool import Crew, WorkersError
+from phasegate.load.workers.worker_pool import WorkerPool, WorkersError
 
 LOOK = 0.05
 """Seconds after which the conductor looks up from waiting: for Ctrl-C, and to ask ``stop``."""
@@ -62,8 +62,8 @@ class _Worker:
         return self.done is not None or self.lost is not None or self.failed is not None
 
 
-def conduct(
-    crew: Crew,
+def coordinate(
+    pool: WorkerPool,
     job: Job,
     shares: Sequence[Share],
     *,
@@ -79,30 +79,30 @@ def conduct(
         ValueError, OSError: as `run_closed`; the workers' own errors come back as they were.
         WorkersError: workers cannot be started.
     """
-    crew.prepare(len(shares))
-    run = _Conducting(crew, job, shares, on_done, stop)
+    pool.prepare(len(shares))
+    run = _Coordinating(pool, job, shares, on_done, stop)
     try:
         with run.ctrl_c():
             run.hand_out()
             run.collect()
     except BaseException:
-        crew.close()  # their state is unknown: the next load starts new ones
+        pool.close()  # their state is unknown: the next load starts new ones
         raise
     return run.result()
 
 
-class _Conducting:
+class _Coordinating:
     """The state of one load."""
 
     def __init__(
         self,
-        crew: Crew,
+        pool: WorkerPool,
         job: Job,
         shares: Sequence[Share],
         on_done: OnDone | None,
         stop: Callable[[], bool] | None,
     ) -> None:
-        self._crew = crew
+        self._pool = pool
         self._workers = [_Worker(share) for share in shares]
         self._job = job
         self._on_done = on_done
@@ -119,12 +119,12 @@ class _Conducting:
             own = worker.share.places
             requests = tuple(job.requests[place] for place in own)
             offsets = None if job.offsets is None else tuple(job.offsets[place] for place in own)
-            self._crew.tell(number, Job(job.target, requests, worker.share.max_concurrency, offsets))
+            self._pool.tell(number, Job(job.target, requests, worker.share.max_concurrency, offsets))
 
     def collect(self) -> None:
         """Wait until every worker is over."""
         while not all(worker.over for worker in self._workers):
-            for number, report in self._crew.poll(LOOK):
+            for number, report in self._pool.poll(LOOK):
                 if number < len(self._workers) and not self._workers[number].over:
                     self._enter(self._workers[number], report)
             self._start_when_ready()
@@ -145,15 +145,15 @@ class _Conducting:
             started=self._start if self._start is not None else monotonic(),
             ended=monotonic(),
             interrupted=self._interrupted,
-            kind=self._crew.kind,
+            kind=self._pool.kind,
         )
 
     def _part(self, number: int, worker: _Worker) -> Part:
         recordings = [pair for batch in worker.batches for pair in batch.recordings()]
         return Part(
             share=worker.share,
-            host=self._crew.host(number),
-            offset=self._crew.offset(number),
+            host=self._pool.host(number),
+            offset=self._pool.offset(number),
             recordings=tuple(recordings),
             done=worker.done,
             lost=worker.lost,
@@ -190,7 +190,7 @@ class _Conducting:
         # A schedule's first request is due at the start, and its connection is opened before.
         self._start = monotonic() + START_LEAD + (0.0 if self._job.offsets is None else LEAD)
         for number in range(len(self._workers)):
-            self._crew.tell(number, Start(self._start + self._crew.offset(number)))
+            self._pool.tell(number, Start(self._start + self._pool.offset(number)))
 
     def _look_up(self) -> None:
         if self._interrupted:
@@ -201,7 +201,7 @@ class _Conducting:
         if self._aborted_at is not None and monotonic() - self._aborted_at > GRACE:
             for number, worker in enumerate(self._workers):
                 if not worker.over:
-                    self._crew.kill(number)
+                    self._pool.kill(number)
 
     def _abort(self) -> None:
         if self._aborted_at is None:
@@ -211,7 +211,7 @@ class _Conducting:
     def _tell_all(self, command: Command) -> None:
         for number, worker in enumerate(self._workers):
             if not worker.over:
-                self._crew.tell(number, command)
+                self._pool.tell(number, command)
 
     @contextmanager
     def ctrl_c(self) -> Iterator[None]:

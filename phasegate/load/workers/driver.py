@@ -15,11 +15,11 @@ from phasegate.core.request import Request
 from phasegate.core.target import Target
 from phasegate.load.driving import LoadResult, OnDone
 from phasegate.load.workers.choice import OPTION, WorkersAsked
-from phasegate.load.workers.coordinator import conduct
+from phasegate.load.workers.coordinator import coordinate
 from phasegate.load.workers.job import Job, do
 from phasegate.load.workers.plan import divide_closed, divide_open
-from phasegate.load.workers.processes import ProcessCrew
-from phasegate.load.workers.worker_pool import Crew
+from phasegate.load.workers.processes import ProcessWorkerPool
+from phasegate.load.workers.worker_pool import WorkerPool
 from phasegate.measure.own_error import Calibrations, Watcher
 
 
@@ -89,20 +89,20 @@ class OneProcess:
 class Several:
     """A crew drives, each worker its share; one user or one request is one worker's."""
 
-    def __init__(self, crew: Crew, workers: int | None = None) -> None:
+    def __init__(self, pool: WorkerPool, workers: int | None = None) -> None:
         """``workers`` at most; None takes as many as the crew has room for."""
-        self._crew = crew
+        self._pool = pool
         self._asked = workers
 
     @property
     def workers(self) -> int:
         """How many take part in a load that is large enough."""
-        return self._crew.room() if self._asked is None else self._asked
+        return self._pool.room() if self._asked is None else self._asked
 
     @property
     def setup(self) -> str:
         """Who sends."""
-        return f"{self.workers} {self._crew.kind}"
+        return f"{self.workers} {self._pool.kind}"
 
     def drive(
         self, job: Job, *, on_done: OnDone | None = None, stop: Callable[[], bool] | None = None
@@ -113,11 +113,11 @@ class Several:
             shares = divide_closed(len(job.requests), job.users, workers)
         else:
             shares = divide_open(job.offsets, job.max_concurrency, workers)
-        return conduct(self._crew, job, shares, on_done=on_done, stop=stop)
+        return coordinate(self._pool, job, shares, on_done=on_done, stop=stop)
 
     def local(self) -> bool:
         """Whether the crew is."""
-        return self._crew.local()
+        return self._pool.local()
 
     def grow(self, result: LoadResult) -> str | None:
         """Never: the number was chosen."""
@@ -131,7 +131,7 @@ class Several:
 
     def close(self) -> None:
         """End all workers."""
-        self._crew.close()
+        self._pool.close()
 
 
 class Auto:
@@ -141,7 +141,7 @@ class Auto:
         self._cores = cores
         self._most = max(1, cores - 1)
         self._driver: OneProcess | Several = OneProcess()
-        self._crew = ProcessCrew()
+        self._pool = ProcessWorkerPool()
 
     @property
     def workers(self) -> int:
@@ -169,7 +169,7 @@ class Auto:
         if result.partial or not result.health.at_its_limit or before >= self._most:
             return None
         after = min(2 * before, self._most)
-        self._driver = Several(self._crew, after)
+        self._driver = Several(self._pool, after)
         return f"the client was at its limit; measuring again with {after} worker processes instead of {before}"
 
     def remark(self, result: LoadResult) -> str | None:
@@ -236,9 +236,9 @@ def driver_for(asked: WorkersAsked) -> Driver:
         ValueError: Ray is asked for and not installed.
     """
     if asked.ray is not None:
-        from phasegate.load.workers.ray_workers import RayCrew
+        from phasegate.load.workers.ray_workers import RayWorkerPool
 
-        return Several(RayCrew(asked.ray))
+        return Several(RayWorkerPool(asked.ray))
     if asked.processes is None:
-        return Auto(ProcessCrew().room())
-    return OneProcess() if asked.processes == 1 else Several(ProcessCrew(), asked.processes)
+        return Auto(ProcessWorkerPool().room())
+    return OneProcess() if asked.processes == 1 else Several(ProcessWorkerPool(), asked.processes)

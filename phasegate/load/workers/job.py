@@ -10,7 +10,7 @@ import numpy as np
 from phasegate.core.request import Request
 from phasegate.core.target import Target
 from phasegate.load.closed import run_closed
-from phasegate.load.driving import Cue, LoadResult, OnDone
+from phasegate.load.driving import ControlChannel, LoadResult, OnDone
 from phasegate.load.open_loop import run_open
 from phasegate.load.shapes import Shape
 
@@ -45,12 +45,18 @@ def shaped(target: Target, requests: Sequence[Request], shape: Shape, rng: np.ra
 
 
 def do(
-    job: Job, *, on_done: OnDone | None = None, stop: Callable[[], bool] | None = None, cue: Cue | None = None
+    job: Job,
+    *,
+    on_done: OnDone | None = None,
+    stop: Callable[[], bool] | None = None,
+    channel: ControlChannel | None = None,
 ) -> LoadResult:
     """Drive the load from this process; see `run_closed` and `run_open`."""
     if job.offsets is None:
-        return run_closed(job.target, job.requests, max_concurrency=job.users, on_done=on_done, stop=stop, cue=cue)
+        return run_closed(
+            job.target, job.requests, max_concurrency=job.users, on_done=on_done, stop=stop, channel=channel
+        )
     schedule = list(zip(job.offsets, job.requests, strict=True))
     return run_open(
-        job.target, schedule, max_concurrency=job.max_concurrency, on_done=on_done, stop=stop, cue=cue
+        job.target, schedule, max_concurrency=job.max_concurrency, on_done=on_done, stop=stop, channel=channel
     )  # fmt: skip

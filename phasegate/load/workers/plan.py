@@ -34,11 +34,11 @@ def divide_closed(count: int, concurrency: int, workers: int) -> tuple[Share, ..
         ValueError: fewer than one user or worker.
     """
     _at_least_one("concurrency", concurrency)
-    crew = _crew(workers, count, concurrency)
-    places: list[list[int]] = [[] for _ in range(crew)]
+    pool = _pool(workers, count, concurrency)
+    places: list[list[int]] = [[] for _ in range(pool)]
     for place in range(count):
-        places[place % concurrency % crew].append(place)
-    return _shares(places, parts(concurrency, crew))
+        places[place % concurrency % pool].append(place)
+    return _shares(places, parts(concurrency, pool))
 
 
 def divide_open(offsets: Sequence[float], cap: int | None, workers: int) -> tuple[Share, ...]:
@@ -52,11 +52,11 @@ def divide_open(offsets: Sequence[float], cap: int | None, workers: int) -> tupl
     """
     if cap is not None:
         _at_least_one("concurrency", cap)
-    crew = _crew(workers, len(offsets), cap)
-    places: list[list[int]] = [[] for _ in range(crew)]
+    pool = _pool(workers, len(offsets), cap)
+    places: list[list[int]] = [[] for _ in range(pool)]
     for turn, place in enumerate(sorted(range(len(offsets)), key=offsets.__getitem__)):
-        places[turn % crew].append(place)
-    return _shares(places, [None] * crew if cap is None else parts(cap, crew))
+        places[turn % pool].append(place)
+    return _shares(places, [None] * pool if cap is None else parts(cap, pool))
 
 
 def parts(whole: int, count: int) -> list[int]:
@@ -64,7 +64,7 @@ def parts(whole: int, count: int) -> list[int]:
     return [whole // count + (number < whole % count) for number in range(count)]
 
 
-def _crew(workers: int, *limits: int | None) -> int:
+def _pool(workers: int, *limits: int | None) -> int:
     _at_least_one("number of workers", workers)
     return min(workers, *(limit for limit in limits if limit is not None))
 

@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from time import monotonic
 
-from phasegate.load.workers.control_channel import WorkerCue
+from phasegate.load.workers.control_channel import WorkerControlChannel
 from phasegate.load.workers.job import Job
 from phasegate.load.workers.messages import Batch, Command, Gone, Hello, Report, pack, unpack
 from phasegate.load.workers.worker_pool import WorkersError
@@ -34,8 +34,8 @@ ENDS_WITHIN = 5.0
 """Seconds that a worker has to end by itself."""
 
 
-class ProcessCrew:
-    """Worker processes on this machine; see `crew.Crew`."""
+class ProcessWorkerPool:
+    """Worker processes on this machine; see `worker_pool.WorkerPool`."""
 
     kind = "worker processes"
 
@@ -188,7 +188,7 @@ def _live(connection: Connection) -> None:
     """A worker's whole life; runs in the new process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     outbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    jobs: queue.SimpleQueue[tuple[Job, WorkerCue]] = queue.SimpleQueue()
+    jobs: queue.SimpleQueue[tuple[Job, WorkerControlChannel]] = queue.SimpleQueue()
     worker = Worker(outbox.put)
     threading.Thread(target=_write, args=(connection, outbox), daemon=True).start()
     outbox.put(pack(hello()))

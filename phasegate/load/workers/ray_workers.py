@@ -21,7 +21,7 @@ from time import monotonic
 from typing import Any
 
 from phasegate import __version__
-from phasegate.load.workers.control_channel import WorkerCue
+from phasegate.load.workers.control_channel import WorkerControlChannel
 from phasegate.load.workers.job import Job
 from phasegate.load.workers.messages import Batch, Command, Gone, Hello, Report, unpack
 from phasegate.load.workers.worker_pool import WorkersError
@@ -54,8 +54,8 @@ class RayWorker:
 
     def begin(self, job: Job) -> None:
         """Take the job on and come back; reports say how it goes."""
-        cue: WorkerCue = self._worker.accept()
-        threading.Thread(target=self._worker.work, args=(job, cue), daemon=True).start()
+        channel: WorkerControlChannel = self._worker.accept()
+        threading.Thread(target=self._worker.work, args=(job, channel), daemon=True).start()
 
     def deliver(self, command: Command) -> None:
         """A command for the job."""
@@ -78,8 +78,8 @@ def _is_word(frame: bytes) -> bool:
     return frame[:1] != b"B"
 
 
-class RayCrew:
-    """Actors on a Ray cluster; see `crew.Crew`.
+class RayWorkerPool:
+    """Actors on a Ray cluster; see `worker_pool.WorkerPool`.
 
     ``address`` as Ray understands it; empty takes the cluster that the environment names (``RAY_ADDRESS``, or one
     that ``ray start`` began on this machine), and starts one on this machine where there is none.

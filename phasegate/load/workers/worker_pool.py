@@ -11,7 +11,7 @@ class WorkersError(ValueError):
     """Workers cannot be had or used; one line with the remedy."""
 
 
-class Crew(Protocol):
+class WorkerPool(Protocol):
     """Workers by number, from 0. They stay between loads; one that died is replaced before the next load."""
 
     kind: str

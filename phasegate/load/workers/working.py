@@ -8,7 +8,7 @@ from pathlib import Path
 
 from phasegate import __version__
 from phasegate.load.driving import LoadResult
-from phasegate.load.workers.control_channel import Post, WorkerCue
+from phasegate.load.workers.control_channel import Post, WorkerControlChannel
 from phasegate.load.workers.job import Job, do
 from phasegate.load.workers.messages import Command, Done, Failed, Hello, pack
 
@@ -33,26 +33,26 @@ class Worker:
     def __init__(self, post: Post) -> None:
         self._post = post
         self._lock = threading.Lock()
-        self._cue: WorkerCue | None = None
+        self._channel: WorkerControlChannel | None = None
 
-    def accept(self) -> WorkerCue:
+    def accept(self) -> WorkerControlChannel:
         """The cue of the next job: commands from now on are meant for it. `work` does the job."""
         with self._lock:
-            self._cue = WorkerCue(self._post)
-            return self._cue
+            self._channel = WorkerControlChannel(self._post)
+            return self._channel
 
     def deliver(self, command: Command) -> None:
         """A command for the job that was accepted last; one without a job is out of date."""
         with self._lock:
-            cue = self._cue
-        if cue is not None:
-            cue.deliver(command)
+            channel = self._channel
+        if channel is not None:
+            channel.deliver(command)
 
-    def work(self, job: Job, cue: WorkerCue) -> None:
+    def work(self, job: Job, channel: WorkerControlChannel) -> None:
         """Do the job and report it; an error of our own is reported and not raised."""
         try:
-            result = do(job, stop=cue.stopped, cue=cue)
-            cue.send_rest()
+            result = do(job, stop=channel.stopped, channel=channel)
+            channel.send_rest()
         except Exception as error:  # whatever it is, the conductor is told, and decides
             kind = next((known.__name__ for known in (OSError, ValueError) if isinstance(error, known)), "")
             self._post(pack(Failed(kind, str(error) if kind else f"{type(error).__name__}: {error}")))

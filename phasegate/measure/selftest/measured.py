@@ -17,12 +17,12 @@ from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.gate.judge import judge
 from phasegate.gate.policy import Policy
-from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.connect import EngineOptions, connect
 from phasegate.measure.measure_session import sit
 from phasegate.measure.selftest.check import Check
 from phasegate.measure.selftest.known_truth import for_simulator, planted_check
 from phasegate.measure.selftest.plants import MEASURED_PLANTS, NOISE, UNCHANGED, Plant, workloads
-from phasegate.measure.session_runner import Lab, MeasurementError
+from phasegate.measure.session_runner import MeasurementError, SessionRunner
 
 PART = "measured"
 
@@ -58,8 +58,8 @@ def measured_pass(policy: Policy, seed: int, say: Say | None = None) -> Measured
     config = NOISE.changed(seed=seed, speed=SPEED)
     words = " ".join(f"{name}={json.dumps(value)}" for name, value in _changed_settings(config).items())
     try:
-        with open_lab(Opening(base_url=None, engine="simulator", engine_config=words, seed=seed)) as lab:
-            return _judged(lab, config, policy, say)
+        with connect(EngineOptions(base_url=None, engine="simulator", engine_config=words, seed=seed)) as runner:
+            return _judged(runner, config, policy, say)
     except (EngineError, MeasurementError, CalibrationError) as error:
         broken = Check(PART, "measuring the simulator", "sessions", f"failed: {error}", False, str(error))
         return MeasuredPass((broken,))
@@ -71,29 +71,29 @@ def _changed_settings(config: SimulatorConfig) -> dict[str, object]:
     return {name: value for name, value in plain.items() if value != default[name]}
 
 
-def _judged(lab: Lab, config: SimulatorConfig, policy: Policy, say: Say | None) -> MeasuredPass:
+def _judged(runner: SessionRunner, config: SimulatorConfig, policy: Policy, say: Say | None) -> MeasuredPass:
     checks = []
-    lab, baseline = _sessions(lab, config, BASELINE_SESSIONS, say, "the baseline")
+    runner, baseline = _sessions(runner, config, BASELINE_SESSIONS, say, "the baseline")
     unchanged = list(baseline)
     for plant in (UNCHANGED, *MEASURED_PLANTS):
-        lab, candidate = _sessions(lab, config, CANDIDATE_SESSIONS, say, plant.name, plant)
+        runner, candidate = _sessions(runner, config, CANDIDATE_SESSIONS, say, plant.name, plant)
         checks.append(planted_check(PART, plant, [judge(baseline, candidate, policy)]))
         unchanged += candidate if plant is UNCHANGED else []
     return MeasuredPass(tuple(checks), tuple(unchanged))
 
 
 def _sessions(
-    lab: Lab, config: SimulatorConfig, count: int, say: Say | None, what: str, plant: Plant = UNCHANGED
-) -> tuple[Lab, list[Session]]:
+    runner: SessionRunner, config: SimulatorConfig, count: int, say: Say | None, what: str, plant: Plant = UNCHANGED
+) -> tuple[SessionRunner, list[Session]]:
     """Sessions of an engine with a plant, each on a fresh process; and the lab that measured the last one."""
-    engine = lab.engine
+    engine = runner.engine
     assert isinstance(engine, SimulatorEngine)
     engine.config = config.changed(session=engine.config.session, **plant.changes)
     found = []
     for number in range(1, count + 1):
         if say is not None:
             say(f"measuring over HTTP: {what}, session {number} of {count}")
-        sitting = sit(lab, workloads(REQUESTS, few=True))
-        lab = sitting.lab
-        found.append(sitting.session)
-    return lab, found
+        measured_session = sit(runner, workloads(REQUESTS, few=True))
+        runner = measured_session.runner
+        found.append(measured_session.session)
+    return runner, found

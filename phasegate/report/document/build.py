@@ -15,8 +15,8 @@ from phasegate.gate.policy import Policy
 from phasegate.gate.slo import Objective
 from phasegate.gate.slo_share import Kept
 from phasegate.gate.verdict import GateResult
-from phasegate.measure.load_runner import LoadLab
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.load_runner import LoadRunner
+from phasegate.measure.session_runner import SessionRunner
 from phasegate.report.document.codec import plain
 from phasegate.report.document.from_gate import gate_of, trends_of
 from phasegate.report.document.from_load import load_of
@@ -61,7 +61,7 @@ class Finished:
     exit_status: int | None = None
     word: str = ""
     scope: tuple[Sequence[str], Sequence[str]] = ((), ())
-    lab: Lab | None = None
+    runner: SessionRunner | None = None
     laws: Sequence[tuple[str, LawResult]] = ()
     result: GateResult | None = None
     baseline: Sequence[Session] = ()
@@ -70,7 +70,7 @@ class Finished:
     record_with: str = ""
     paired: bool = False
     policy: Policy = field(default_factory=Policy)
-    load: LoadLab | None = None
+    load: LoadRunner | None = None
     objectives: Sequence[Objective] = ()
     judged: Sequence[Kept] = ()
     invalid: Sequence[str] = ()
@@ -88,13 +88,13 @@ class Finished:
 
 def build(run: Finished) -> Document:
     """The document of a finished run, free of secrets."""
-    runs = [] if run.lab is None else list(run.lab.runs.values())
+    runs = [] if run.runner is None else list(run.runner.runs.values())
     sides = (run.baseline, run.candidate)
     gate = None if run.result is None else gate_of(run.result, *sides, run.policy, paired=run.paired)
     laws = tuple(_law(test, result) for test, result in run.laws)
     load = None if run.load is None else load_of(run.load, run.objectives, run.judged)
     validity = validity_of(
-        run.lab, run.invalid, run.failures, run.outcomes, sides, interrupted=run.interrupted, duration=run.duration
+        run.runner, run.invalid, run.failures, run.outcomes, sides, interrupted=run.interrupted, duration=run.duration
     )
     validity = replace(validity, remarks=(*run.remarks, *validity.remarks))
     headline = headline_of(Parts(gate, laws, load, validity, run.stored, run.record_with), run.word)
@@ -112,7 +112,7 @@ def build(run: Finished) -> Document:
         trends=trends_of(gate, *sides, run.policy) if run.candidate else (),
         validity=validity,
         environment=_environment(run),
-        reproduce=Reproduce(tuple(run.commands), None if run.lab is None else run.lab.seed),
+        reproduce=Reproduce(tuple(run.commands), None if run.runner is None else run.runner.seed),
         diagnosis=tuple(plain(one) for one in run.diagnosis),
         server_timings=None if run.server_timings is None else plain(run.server_timings),
         roofline=None if run.roofline is None else plain(run.roofline),
@@ -122,8 +122,10 @@ def build(run: Finished) -> Document:
 
 def _environment(run: Finished) -> Environment:
     reference = run.baseline if run.paired else ()
-    if run.lab is not None:
-        return environment_of(run.lab, run.policy, list(dict.fromkeys(one.text for one in run.objectives)), reference)
+    if run.runner is not None:
+        return environment_of(
+            run.runner, run.policy, list(dict.fromkeys(one.text for one in run.objectives)), reference
+        )
     if run.candidate:
         return session_environment(run.candidate, reference, run.policy)
     return Environment()

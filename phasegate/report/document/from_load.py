@@ -8,7 +8,7 @@ from phasegate.gate.facts import facts_of
 from phasegate.gate.slo import Objective
 from phasegate.gate.slo_search import Limit
 from phasegate.gate.slo_share import Kept, attained
-from phasegate.measure.load_runner import LoadLab
+from phasegate.measure.load_runner import LoadRunner
 from phasegate.report.document.from_server import counted_of
 from phasegate.report.document.model import Estimate, LevelRow, LimitRow, Load, ObjectiveRow
 from phasegate.report.document.numbers import estimate
@@ -20,7 +20,7 @@ METRICS = ("ttft", "tpot", "e2el")
 PERCENTS = (50.0, 90.0, 95.0, 99.0)
 
 
-def load_of(load: LoadLab, objectives: Sequence[Objective], judged: Sequence[Kept]) -> Load | None:
+def load_of(load: LoadRunner, objectives: Sequence[Objective], judged: Sequence[Kept]) -> Load | None:
     """The load as the document keeps it; None where nothing was measured."""
     if load.empty:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from phasegate.measure.server_metrics import ServerView
+from phasegate.measure.server_metrics import ServerMetrics
 from phasegate.report import run_words
 from phasegate.report.document.model import ServerCounted
 from phasegate.report.server_lines import ServerRow, server_rows
@@ -12,7 +12,7 @@ from phasegate.stats.counters import TIMES, ServerCounts
 from phasegate.stats.workload_run import WorkloadRun
 
 
-def server_timings_of(view: ServerView, runs: Iterable[WorkloadRun]) -> dict[str, dict[str, float]] | None:
+def server_timings_of(view: ServerMetrics, runs: Iterable[WorkloadRun]) -> dict[str, dict[str, float]] | None:
     """Cell -> part -> seconds (``TPOT`` and ``decode``: seconds a token); None where the server tells nothing."""
     rows = [row for run in sorted(runs, key=run_words.reading_order) if run.measured for row in server_rows(run, view)]
     return {row.label: _parts(row) for row in rows} or None

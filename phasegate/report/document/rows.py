@@ -35,7 +35,7 @@ class MeasuredValue:
 
 def measured_values(document: Document) -> list[MeasuredValue]:
     """Every workload and metric once: the gate's median over sessions where there is one, else the lab's own."""
-    found = {(one.workload, one.metric): one for one in _of_lab(document)}
+    found = {(one.workload, one.metric): one for one in _of_runner(document)}
     found.update({(one.workload, one.metric): one for one in _of_gate(document)})
     return [found[key] for key in sorted(found)]
 
@@ -53,7 +53,7 @@ def _of_gate(document: Document) -> Iterator[MeasuredValue]:
 _LAB = (("ttft", "prefill", "s"), ("tpot", "decode", "s/token"), ("e2el", "both", "s"))
 
 
-def _of_lab(document: Document) -> Iterator[MeasuredValue]:
+def _of_runner(document: Document) -> Iterator[MeasuredValue]:
     for table in document.workloads:
         for cell in table.cells:
             for metric, phase, unit in _LAB:

@@ -11,23 +11,25 @@ from phasegate.core.identity import UNKNOWN, ClientIdentity, ServerIdentity
 from phasegate.core.session import Session
 from phasegate.core.units import format_percent, format_seconds
 from phasegate.gate.policy import Policy
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.session_runner import SessionRunner
 from phasegate.report import run_words
 from phasegate.report.document.model import Environment, Failure, PolicyValue, Validity
 
 
-def environment_of(lab: Lab, policy: Policy, objectives: Sequence[str], reference: Sequence[Session]) -> Environment:
+def environment_of(
+    runner: SessionRunner, policy: Policy, objectives: Sequence[str], reference: Sequence[Session]
+) -> Environment:
     """The surroundings of a lab's run. ``reference`` are the blocks of the server compared with, in a paired run."""
     return Environment(
         server={
-            **server_facts(lab.server),
-            "profile": profile_words(lab.profile, lab.server, lab.endpoint, mark_prefix=lab.mark_prefix),
+            **server_facts(runner.server),
+            "profile": profile_words(runner.profile, runner.server, runner.endpoint, mark_prefix=runner.mark_prefix),
         },
-        client=client_facts(lab.client),
+        client=client_facts(runner.client),
         reference=_texts(reference[-1].server) if reference else {},
-        settings=_texts(lab.server.settings),
-        prompts=lab.prompt_line(),
-        plan=lab.plan,
+        settings=_texts(runner.server.settings),
+        prompts=runner.prompt_line(),
+        plan=runner.plan,
         policy=tuple(policy_values(policy)),
         objectives=tuple(objectives),
     )
@@ -118,7 +120,7 @@ def policy_values(policy: Policy) -> Iterable[PolicyValue]:
 
 
 def validity_of(
-    lab: Lab | None,
+    runner: SessionRunner | None,
     invalid: Sequence[str],
     failures: Sequence[Failure],
     outcomes: Mapping[str, int],
@@ -128,8 +130,8 @@ def validity_of(
     duration: float | None,
 ) -> Validity:
     """Whether the numbers may be believed; ``sides`` are the gate's sessions, baseline first."""
-    runs = [] if lab is None else sorted(lab.runs.values(), key=run_words.reading_order)
-    remarks = [] if lab is None else list(lab.warnings)
+    runs = [] if runner is None else sorted(runner.runs.values(), key=run_words.reading_order)
+    remarks = [] if runner is None else list(runner.warnings)
     remarks += [f"{run.workload.name}: {line}" for run in runs for line in run_words.remarks(run)]
     for word, sessions in zip(("baseline", "run"), sides, strict=True):
         remarks += [f"session {one.session_id} of the {word}: {one.disturbed}" for one in sessions if one.disturbed]
@@ -137,9 +139,9 @@ def validity_of(
         invalid=tuple(invalid),
         failures=tuple(failures),
         outcomes=dict(outcomes),
-        requests=0 if lab is None else lab.traffic.sent.requests,
-        failed=0 if lab is None else lab.traffic.failed,
-        unfit=0 if lab is None else lab.traffic.unfit,
+        requests=0 if runner is None else runner.traffic.sent.requests,
+        failed=0 if runner is None else runner.traffic.failed,
+        unfit=0 if runner is None else runner.traffic.unfit,
         remarks=tuple(remarks),
         sessions=(len(sides[0]), len(sides[1])),
         interrupted=interrupted or any(run.partial for run in runs),

@@ -27,7 +27,7 @@ from phasegate.engines.managed.places import Place
 from phasegate.engines.model_config import stored_dtype
 from phasegate.engines.profile import profile_named
 from phasegate.measure.hardware_limits import hardware_of, model_of
-from phasegate.measure.session_runner import Lab
+from phasegate.measure.session_runner import SessionRunner
 from tests.engines.managed.conftest import MakeEngine
 
 CONFIG = {
@@ -43,11 +43,11 @@ def written(folder: Path, **changes: Any) -> Path:
     return folder
 
 
-def lab_on(engine: ManagedEngine) -> Lab:
+def lab_on(engine: ManagedEngine) -> SessionRunner:
     """A lab that measured on an engine which has been stopped since, as when the summary is written."""
     server = ServerIdentity("transformers", "1", "m", hardware="H200 x1")
     target = Target(base_url="http://127.0.0.1:9/v1", model="m")
-    return Lab(engine, server, client_identity(), profile_named("transformers"), target, seed=1)
+    return SessionRunner(engine, server, client_identity(), profile_named("transformers"), target, seed=1)
 
 
 @pytest.fixture
@@ -199,19 +199,19 @@ def test_the_processor_is_measured_as_the_engine_uses_it(
     launch = set_launch(engine)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(facts, "_torch_flops", lambda *_: 400e9)
-    lab = lab_on(engine)
+    runner = lab_on(engine)
     for _ in range(2):
-        found = hardware_of(lab, None, "bf16")
+        found = hardware_of(runner, None, "bf16")
         assert found is not None
         assert (found.name, found.flops, found.bandwidth) == ("box", 400e9, 40e9)
     assert measured == [(len(launch.cores), launch.cores if engine.pinned else ())]
-    given = hardware_of(lab, "A100", "bf16")
+    given = hardware_of(runner, "A100", "bf16")
     assert given is not None
     assert given.name == "A100-80GB"
     # Slower than 32 bits is no limit of the processor: the same numbers can be computed in 32 bits.
     facts._measured.cache_clear()
     monkeypatch.setattr(facts, "_torch_flops", lambda *_: 28e9)
-    slow = hardware_of(lab, None, "f16")
+    slow = hardware_of(runner, None, "f16")
     assert slow is not None
     assert slow.flops == 100e9
 

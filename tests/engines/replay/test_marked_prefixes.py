@@ -18,16 +18,16 @@ from phasegate.core.prompt import Calibration
 from phasegate.core.prompt_vocabulary import COMMON_WORDS
 from phasegate.core.timeline import Expected
 from phasegate.core.workload import parse_workload
-from phasegate.diagnose.from_runs import situation_of
+from phasegate.diagnose.from_runs import observations_of
 from phasegate.engines.address import target_at
 from phasegate.engines.base import EngineError
 from phasegate.engines.cache_mark import too_short_reason, unmarked_reason
 from phasegate.engines.profile import profile_named
 from phasegate.load.mix import plan_mixed
 from phasegate.load.request_builder import Door
-from phasegate.measure.connect import Opening, open_lab
+from phasegate.measure.connect import EngineOptions, connect
 from phasegate.measure.measure_for_diagnosis import measure_repeats
-from phasegate.measure.session_runner import Lab, MeasurementError
+from phasegate.measure.session_runner import MeasurementError, SessionRunner
 from phasegate.stats.laws.cache import CACHE_OFF, KNOWN_MISS
 from phasegate.stats.outcome import LawResult, Outcome
 from phasegate.stats.workload_run import WorkloadRun
@@ -44,7 +44,7 @@ SHARED = "input_tokens: 96\nshared_tokens: 64\noutput_tokens: 8\nprefix: shared\
 class Place:
     """A lab on a replayed server, and the server."""
 
-    lab: Lab
+    runner: SessionRunner
     server: Loopback
 
     def bodies(self) -> list[Any]:
@@ -56,22 +56,22 @@ class Place:
 def place(*, mark: bool, least: int = 1, endpoint: str = "messages", counts: bool = False) -> Iterator[Place]:
     """A lab on the server that caches only what is marked; it ``counts`` the server's words, or knows of them."""
     with Loopback(MarkedCache(least)) as server:
-        asked = Opening(
+        asked = EngineOptions(
             base_url=server.base_url, model="m", engine="anthropic", endpoint=endpoint, mark_prefix=mark, seed=5
         )
-        with open_lab(asked) as lab:
-            lab.nonce = "the same in every run here, so that prompts can be compared"
+        with connect(asked) as runner:
+            runner.nonce = "the same in every run here, so that prompts can be compared"
             if not counts:
                 known = Calibration(COMMON_WORDS, COMMON_WORDS, TEMPLATE, "known")
-                lab._calibrations.update(messages=known, completions=known)
-            yield Place(lab, server)
+                runner._calibrations.update(messages=known, completions=known)
+            yield Place(runner, server)
 
 
 @cache
 def sent(mark: bool, text: str = SHARED) -> tuple[WorkloadRun, list[Any]]:
     """A measured workload and the bodies of its requests."""
     with place(mark=mark) as at:
-        return at.lab.measure(parse_workload(text, "w.yaml")), at.bodies()
+        return at.runner.measure(parse_workload(text, "w.yaml")), at.bodies()
 
 
 def test_a_marked_prompt_is_the_same_text_in_two_parts() -> None:
@@ -102,7 +102,7 @@ def test_in_a_mix_the_workloads_that_share_are_marked_and_the_others_are_not() -
     alone = parse_workload("input_tokens: 64\noutput_tokens: 8\nrequests: 2\n", "v.yaml")
     with place(mark=True) as at:
         plan = plan_mixed([(sharing, 1.0), (alone, 1.0)], 12, np.random.default_rng(1))
-        requests = at.lab.requests_for(plan)
+        requests = at.runner.requests_for(plan)
     marked = [
         (bool(marked_text(parts_of(one.body))), workload.name)
         for one, (workload, _) in zip(requests, plan, strict=True)
@@ -114,7 +114,7 @@ def test_in_a_mix_the_workloads_that_share_are_marked_and_the_others_are_not() -
 def test_traffic_with_shared_beginnings_finds_them_in_the_cache_where_they_are_marked(mark: bool) -> None:
     """As ``phasegate decide`` sends it: each beginning three times, with other ends."""
     with place(mark=mark) as at:
-        told = measure_repeats(at.lab, shared_tokens=64, own_tokens=16, beginnings=2)
+        told = measure_repeats(at.runner, shared_tokens=64, own_tokens=16, beginnings=2)
         prompts = ["".join(part["text"] for part in parts_of(body)) for body in at.bodies()]
     assert (told.early_cached, told.later_cached) == ((0.0, 64 / 80) if mark else (0.0, 0.0))
     assert {len(prompt.split()) for prompt in prompts} == {80 - TEMPLATE}
@@ -137,7 +137,7 @@ def digests(run: WorkloadRun) -> set[str]:
 def test_the_prompt_is_counted_whole_whatever_the_cache_did() -> None:
     """Read anew, written, or read from the cache: 96 tokens, of which the second call finds its 64."""
     with place(mark=True, counts=True) as at:
-        run = at.lab.measure(parse_workload(SHARED, "w.yaml"))
+        run = at.runner.measure(parse_workload(SHARED, "w.yaml"))
     assert {line.prompt_tokens for line in run.timelines()} == {96}
     assert [run.cached_tokens(run.cell(role)) for role in ("first", "next", "control")] == [[0, 0], [64, 64], [0, 0]]
     new = [line for role in ("first", "control") for line in run.timelines(run.cell(role))]
@@ -149,16 +149,16 @@ def test_marked_and_unmarked_are_different_measurements() -> None:
     (plain, _), (marked, _) = sent(mark=False), sent(mark=True)
     assert digests(plain) != digests(marked)
     with place(mark=True) as at:
-        words = profile_words(at.lab.profile, at.lab.server, "messages", mark_prefix=at.lab.mark_prefix)
+        words = profile_words(at.runner.profile, at.runner.server, "messages", mark_prefix=at.runner.mark_prefix)
     assert words.endswith("; shared beginnings are marked for caching")
 
 
-def once(lab: Lab, claim: str) -> LawResult:
+def once(runner: SessionRunner, claim: str) -> LawResult:
     """How a claim ends at its first look."""
     results: list[LawResult] = []
 
     def measure(name: str) -> WorkloadRun:
-        return lab.measure(parse_workload(f"{WORKLOADS[name]}requests: 6\nwarmups: 1\n", f"{name}.yaml"))
+        return runner.measure(parse_workload(f"{WORKLOADS[name]}requests: 6\nwarmups: 1\n", f"{name}.yaml"))
 
     CLAIMS[claim](measure, results.append)
     return results[0]
@@ -167,7 +167,7 @@ def once(lab: Lab, claim: str) -> LawResult:
 def test_with_marks_the_law_of_the_cache_holds() -> None:
     """Both of its claims, proven."""
     with place(mark=True) as at:
-        bench = Bench(at.lab, blocks=6)
+        bench = Bench(at.runner, blocks=6)
         for claim in CACHING:
             result = bench.verdict(claim)
             assert result.outcome is Outcome.PASS, result.reason
@@ -177,7 +177,7 @@ def test_without_marks_it_says_what_to_do_instead_of_failing() -> None:
     """Undecided, more requests would not help, and the reason names the option."""
     with place(mark=False) as at:
         for claim in CACHING:
-            result = once(at.lab, claim)
+            result = once(at.runner, claim)
             assert (result.outcome, result.detail, result.needed) == (Outcome.INCONCLUSIVE, KNOWN_MISS, None)
             assert "caches only what a request marks" in result.reason
             assert result.reason.endswith("run with --perf-mark-prefix")
@@ -186,7 +186,7 @@ def test_without_marks_it_says_what_to_do_instead_of_failing() -> None:
 def test_marked_beginnings_below_the_least_length_are_told_so() -> None:
     """The API caches from 1,024 tokens on."""
     with place(mark=True, least=1024) as at:
-        result = once(at.lab, "same prefix, new suffix")
+        result = once(at.runner, "same prefix, new suffix")
     assert result.detail == KNOWN_MISS
     assert "from 1,024 prompt tokens on, and these have 448: measure longer ones" in result.reason
 
@@ -194,15 +194,15 @@ def test_marked_beginnings_below_the_least_length_are_told_so() -> None:
 def test_a_server_that_could_cache_and_does_not_still_fails() -> None:
     """Shown failing: a mark that is long enough, and no hit."""
     with place(mark=True, least=10**9) as at:
-        at.lab.profile = replace(at.lab.profile, cache_from=1)
-        result = once(at.lab, "same prefix, new suffix")
+        at.runner.profile = replace(at.runner.profile, cache_from=1)
+        result = once(at.runner, "same prefix, new suffix")
     assert (result.outcome, result.detail) == (Outcome.FAIL, CACHE_OFF)
 
 
 def test_the_diagnosis_knows_why_nothing_was_cached() -> None:
     """From the run to the rule."""
     (plain, _), (marked, _) = sent(mark=False), sent(mark=True)
-    assert ["run with --perf-mark-prefix" in one.unmarked for one in situation_of([plain, marked]).caches] == [
+    assert ["run with --perf-mark-prefix" in one.unmarked for one in observations_of([plain, marked]).caches] == [
         True,
         False,
     ]
@@ -236,7 +236,7 @@ def test_a_workload_that_names_such_an_endpoint_is_refused_itself() -> None:
     """The others go on."""
     with place(mark=True) as at:
         with pytest.raises(MeasurementError, match=r"^w: --perf-mark-prefix: .* for the completions endpoint"):
-            at.lab.measure(parse_workload(SHARED + "endpoint: completions\n", "w.yaml"))
+            at.runner.measure(parse_workload(SHARED + "endpoint: completions\n", "w.yaml"))
         assert at.bodies() == []
 
 
@@ -250,13 +250,13 @@ def test_a_workload_that_names_such_an_endpoint_is_refused_itself() -> None:
 def test_chat_is_marked_in_the_manner_of_its_api(engine: str, mark: dict[str, Any]) -> None:
     """Its messages byte for byte, as the door writes them."""
     with place(mark=True) as at:
-        lab = at.lab
-        lab.profile = profile_named(engine)
-        lab.target = target_at(at.server.base_url, lab.profile, "m", None, timeout=5, idle_timeout=5)
-        request = lab.request("one two three", Expected(endpoint="chat"), 4, reusable=len("one two"))
+        runner = at.runner
+        runner.profile = profile_named(engine)
+        runner.target = target_at(at.server.base_url, runner.profile, "m", None, timeout=5, idle_timeout=5)
+        request = runner.request("one two three", Expected(endpoint="chat"), 4, reusable=len("one two"))
 
     async def body() -> bytes:
-        door = Door(lab.target)
+        door = Door(runner.target)
         try:
             return (await door.prepare(request)).message.content
         finally:

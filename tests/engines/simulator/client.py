@@ -98,17 +98,17 @@ def post_bytes(path: str, body: dict[str, Any], *headers: str) -> bytes:
 
 
 def send(
-    address: str, body: dict[str, Any], *headers: str, path: str = "/v1/chat/completions", patience: float = 5.0
+    address: str, body: dict[str, Any], *headers: str, path: str = "/v1/chat/completions", rate_limit: float = 5.0
 ) -> RawAnswer:
     """One request on a connection of its own."""
     with connect(address) as sock:
         sock.sendall(post_bytes(path, body, *headers))
-        return read_answer(sock, patience)
+        return read_answer(sock, rate_limit)
 
 
-def read_answer(sock: socket.socket, patience: float = 5.0) -> RawAnswer:
+def read_answer(sock: socket.socket, rate_limit: float = 5.0) -> RawAnswer:
     """Read until the answer is whole, the connection ends, or nothing comes for ``patience`` seconds."""
-    sock.settimeout(patience)
+    sock.settimeout(rate_limit)
     raw = b""
     while not _whole(raw):
         try:

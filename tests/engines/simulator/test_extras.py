@@ -27,8 +27,8 @@ def test_reasoning_and_text_never_share_an_event() -> None:
 def test_the_client_sees_reasoning_as_the_settings_say(reasoning: Reasoning) -> None:
     """Streamed on its own channel, or counted and never sent; the counts are the same."""
     with load_lab_on(reasoning_tokens=20, reasoning=reasoning, report_timings=True) as load:
-        request = load.lab.fresh_requests("chat", 64, 32, 1)[0]
-        line = load.lab.send_one(request.body["messages"][0]["content"], request.expected, 32)  # type: ignore[index]
+        request = load.runner.fresh_requests("chat", 64, 32, 1)[0]
+        line = load.runner.send_one(request.body["messages"][0]["content"], request.expected, 32)  # type: ignore[index]
     channels = [event.channel for event in line.tokens]
     assert channels.count(Channel.CONTENT) == 12
     assert channels.count(Channel.REASONING) == (20 if reasoning is Reasoning.STREAMED else 0)
@@ -44,8 +44,8 @@ def test_drafts_are_counted_as_they_are_guessed() -> None:
     config = QUIET.changed(draft_tokens=3, draft_acceptance=0.5, seed=4)
     course_steps = len(alone(config, output=60)) - 1
     with load_lab_on(draft_tokens=3, draft_acceptance=0.5, report_timings=True) as load:
-        request = load.lab.fresh_requests("chat", 64, 60, 1)[0]
-        line = load.lab.send_one(request.body["messages"][0]["content"], request.expected, 60)  # type: ignore[index]
+        request = load.runner.fresh_requests("chat", 64, 60, 1)[0]
+        line = load.runner.send_one(request.body["messages"][0]["content"], request.expected, 60)  # type: ignore[index]
     assert line.server_timings is not None
     drafted, accepted = line.server_timings["draft_n"], line.server_timings["draft_n_accepted"]
     assert drafted == 3 * (len(line.tokens) - 1)

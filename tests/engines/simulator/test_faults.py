@@ -29,7 +29,7 @@ def seen() -> tuple[dict[Fault, RawAnswer], dict[Fault, Truth]]:
             fault: send(
                 process.address,
                 chat(max_tokens=TOKENS),
-                patience=0.5 if fault in (Fault.SILENT_STALL, Fault.NO_ANSWER) else 8,
+                rate_limit=0.5 if fault in (Fault.SILENT_STALL, Fault.NO_ANSWER) else 8,
             )
             for fault in ORDER
         }

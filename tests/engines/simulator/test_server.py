@@ -313,7 +313,7 @@ def test_two_hundred_streams_at_once_are_all_whole() -> None:
         socks = [connect(process.address) for _ in range(200)]
         for sock in socks:
             sock.sendall(post_bytes("/v1/chat/completions", chat(max_tokens=8)))
-        answers = [read_answer(sock, patience=20) for sock in socks]
+        answers = [read_answer(sock, rate_limit=20) for sock in socks]
         for sock in socks:
             sock.close()
         assert all((len(a.texts), a.finish_reason, a.ending) == (8, "length", "whole") for a in answers)

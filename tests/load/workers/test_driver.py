@@ -19,8 +19,8 @@ from phasegate.load.workers.driver import (
 )
 from phasegate.load.workers.job import Job
 from phasegate.measure.own_error import Calibrations
-from tests.load.workers.test_conduct import requests
-from tests.load.workers.thread_crew import ThreadCrew
+from tests.load.workers.test_coordinator import requests
+from tests.load.workers.thread_pool import ThreadPool
 from tests.loopback import Loopback, steady
 
 WELL = ClientHealth(0.001, 0.002, 0.1, 0.1, 0, 0.0, 100, 0.0001, 0.001)
@@ -96,21 +96,21 @@ def test_every_worker_has_its_figures_in_the_remark() -> None:
 def test_that_several_sent_is_no_doubt_about_the_client() -> None:
     """A diagnosis would take it for one."""
     fine = result(WELL, workers=(WorkerHealth(1, "a", 5, 0, None, WELL),))
-    assert notes_of(Several(ThreadCrew(), 3), fine) == ()
+    assert notes_of(Several(ThreadPool(), 3), fine) == ()
     assert worker_remark(result(WELL)) is None
 
 
 def test_workers_are_calibrated_as_they_send_and_under_their_own_name() -> None:
     """Against a server of known timing; workers elsewhere would not reach it, and are said to be uncalibrated."""
     calibrations = Calibrations()
-    several = Several(ThreadCrew(), 2)
+    several = Several(ThreadPool(), 2)
     calibrate_driver(several, calibrations, [2], None, "auto")
     error = calibrations.at(2, setup="2 threads")
     assert error is not None
     assert error.lost == 0
     assert calibrations.at(2) is None
 
-    class Elsewhere(ThreadCrew):
+    class Elsewhere(ThreadPool):
         def local(self) -> bool:
             return False
 

@@ -15,7 +15,7 @@ from phasegate.core.request import Request
 from phasegate.core.target import Target
 from phasegate.load.workers.driver import Driver, OneProcess, Several
 from phasegate.load.workers.job import Job
-from phasegate.load.workers.processes import ProcessCrew
+from phasegate.load.workers.processes import ProcessWorkerPool
 from phasegate.wire.decoding import decode
 
 pytestmark = pytest.mark.slow
@@ -69,9 +69,9 @@ def test_two_thousand_streams_from_one_process(port: int) -> None:
 
 def test_two_thousand_streams_from_two_processes(port: int) -> None:
     """Which stay, so that sockets they leaked would be there."""
-    crew = ProcessCrew()
+    pool = ProcessWorkerPool()
     try:
-        crew.prepare(2)
-        check(Several(crew, 2), port, [psutil.Process().pid, *crew.pids()])
+        pool.prepare(2)
+        check(Several(pool, 2), port, [psutil.Process().pid, *pool.pids()])
     finally:
-        crew.close()
+        pool.close()

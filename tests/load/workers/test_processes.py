@@ -19,7 +19,7 @@ from phasegate.core.timeline import Ending, Recording
 from phasegate.load.closed import run_closed
 from phasegate.load.workers.driver import Several
 from phasegate.load.workers.job import Job
-from phasegate.load.workers.processes import ProcessCrew
+from phasegate.load.workers.processes import ProcessWorkerPool
 from phasegate.load.workers.worker_pool import WorkersError
 from phasegate.stats.level_run import LevelRun, Round
 from phasegate.wire.decoding import decode
@@ -33,23 +33,23 @@ def requests(count: int) -> tuple[Request, ...]:
 
 
 @pytest.fixture(scope="module")
-def crew() -> Iterator[ProcessCrew]:
+def pool() -> Iterator[ProcessWorkerPool]:
     """Two processes for the whole file: starting them is what takes the time."""
-    crew = ProcessCrew()
-    yield crew
-    crew.close()
+    pool = ProcessWorkerPool()
+    yield pool
+    pool.close()
 
 
-def living(crew: ProcessCrew) -> list[int]:
-    crew.prepare(2)
-    found = [crew.pid(number) for number in range(2)]
+def living(pool: ProcessWorkerPool) -> list[int]:
+    pool.prepare(2)
+    found = [pool.pid(number) for number in range(2)]
     return [pid for pid in found if pid is not None]
 
 
-def test_processes_drive_as_this_one_does_and_stay_for_the_next_load(crew: ProcessCrew) -> None:
-    before = living(crew)
+def test_processes_drive_as_this_one_does_and_stay_for_the_next_load(pool: ProcessWorkerPool) -> None:
+    before = living(pool)
     with Loopback(steady(3, first=0.02, gap=0.005)) as server:
-        several = Several(crew, 2)
+        several = Several(pool, 2)
         for users, offsets in ((5, None), (None, tuple(n * 0.01 for n in range(11)))):
             server.log.clear()
             result = several.drive(Job(Target(server.base_url, "m", api_key=KEY), requests(11), users, offsets))
@@ -59,24 +59,24 @@ def test_processes_drive_as_this_one_does_and_stay_for_the_next_load(crew: Proce
             assert all(f"authorization: Bearer {KEY}".lower() in served.head.lower() for served in server.log)
             assert result.client["worker processes"] == 2
             assert all(one.health is not None and one.health.cpu_seconds > 0 for one in result.workers)
-    assert living(crew) == before
+    assert living(pool) == before
 
 
-def test_the_key_is_in_no_command_line_and_no_environment_of_a_worker(crew: ProcessCrew) -> None:
+def test_the_key_is_in_no_command_line_and_no_environment_of_a_worker(pool: ProcessWorkerPool) -> None:
     """It goes through the pipe."""
     with Loopback(steady(1, first=0, gap=0)) as server:
         job = Job(Target(server.base_url, "m", api_key=KEY, headers={"x-secret": KEY}), requests(4), 2)
-        Several(crew, 2).drive(job)
+        Several(pool, 2).drive(job)
     assert KEY not in repr(job)
-    for pid in living(crew):
+    for pid in living(pool):
         process = psutil.Process(pid)
         assert KEY not in " ".join(process.cmdline())
         assert KEY not in " ".join(process.environ().values())
 
 
-def test_a_killed_worker_loses_its_unreported_requests_and_is_replaced(crew: ProcessCrew) -> None:
+def test_a_killed_worker_loses_its_unreported_requests_and_is_replaced(pool: ProcessWorkerPool) -> None:
     """kill -9 once it has reported something, while it reads answers that would not end; the other one is unhurt."""
-    first, second = living(crew)
+    first, second = living(pool)
 
     def script(served: Served) -> Answer:
         number = int(served.body["user"][1:])
@@ -89,7 +89,7 @@ def test_a_killed_worker_loses_its_unreported_requests_and_is_replaced(crew: Pro
                 os.kill(second, signal.SIGKILL)
 
     with Loopback(script) as server:
-        result = Several(crew, 2).drive(Job(Target(server.base_url, "m"), requests(60), 4), on_done=kill)
+        result = Several(pool, 2).drive(Job(Target(server.base_url, "m"), requests(60), 4), on_done=kill)
     endings = Counter(one.ending for one in result.recordings)
     assert len(result.recordings) == 60
     assert set(endings) == {Ending.EOF, Ending.WORKER_LOST}
@@ -98,14 +98,14 @@ def test_a_killed_worker_loses_its_unreported_requests_and_is_replaced(crew: Pro
     assert 0 < len(lost) < 30  # what it had reported before is kept
     assert result.workers[1].lost == "killed by signal 9"
     assert result.workers[1].unreported == len(lost)
-    again = living(crew)
+    again = living(pool)
     assert again[0] == first
     assert again[1] != second
 
 
-def test_ctrl_c_records_what_was_given_up_and_ends_the_load_as_partial(crew: ProcessCrew) -> None:
+def test_ctrl_c_records_what_was_given_up_and_ends_the_load_as_partial(pool: ProcessWorkerPool) -> None:
     """As a terminal sends it: to every process of the group."""
-    pids = living(crew)
+    pids = living(pool)
     seen: list[int] = []
 
     def group(place: int, _recording: Recording) -> None:
@@ -119,7 +119,7 @@ def test_ctrl_c_records_what_was_given_up_and_ends_the_load_as_partial(crew: Pro
 
     before = signal.getsignal(signal.SIGINT)
     with Loopback(script) as server:
-        result = Several(crew, 2).drive(Job(Target(server.base_url, "m"), requests(40), 4), on_done=group)
+        result = Several(pool, 2).drive(Job(Target(server.base_url, "m"), requests(40), 4), on_done=group)
     assert result.interrupted
     assert result.partial
     endings = Counter(one.ending for one in result.recordings)
@@ -128,26 +128,26 @@ def test_ctrl_c_records_what_was_given_up_and_ends_the_load_as_partial(crew: Pro
     assert len(result.recordings) + len(result.unsent) == 40
     assert all(worker.lost is None for worker in result.workers)
     assert signal.getsignal(signal.SIGINT) is before
-    assert living(crew) == pids
+    assert living(pool) == pids
 
 
 def test_closing_leaves_no_process_and_no_open_file() -> None:
     own = psutil.Process()
-    crew = ProcessCrew()
+    pool = ProcessWorkerPool()
     before = own.num_fds()
-    crew.prepare(1)
-    pid = crew.pid(0)
+    pool.prepare(1)
+    pid = pool.pid(0)
     assert pid is not None
     child = psutil.Process(pid)
-    crew.close()
+    pool.close()
     assert not child.is_running()
-    crew.close()
+    pool.close()
     # The tracker of multiprocessing's own resources has one pipe, and lives as long as this process.
     assert own.num_fds() <= before + 2
 
 
 @pytest.mark.slow
-def test_two_processes_measure_the_percentiles_that_one_does(crew: ProcessCrew) -> None:
+def test_two_processes_measure_the_percentiles_that_one_does(pool: ProcessWorkerPool) -> None:
     """The same requests to the same server, whose first tokens take from 50 ms to 1.2 s: equal but for noise."""
 
     def script(served: Served) -> Answer:
@@ -156,7 +156,7 @@ def test_two_processes_measure_the_percentiles_that_one_does(crew: ProcessCrew) 
     with Loopback(script) as server:
         target = Target(server.base_url, "m")
         one = run_closed(target, requests(24), max_concurrency=6)
-        two = Several(crew, 2).drive(Job(target, requests(24), 6))
+        two = Several(pool, 2).drive(Job(target, requests(24), 6))
     runs = [LevelRun(6, (Round(tuple(decode(each) for each in result.recordings)),)) for result in (one, two)]
     for metric, slack in (("ttft", 0.1), ("tpot", 0.02)):
         for percent in (50, 95):
@@ -169,10 +169,10 @@ def test_two_processes_measure_the_percentiles_that_one_does(crew: ProcessCrew) 
 
 SCRIPT = """
 import os, sys
-from phasegate.load.workers.processes import ProcessCrew
+from phasegate.load.workers.processes import ProcessWorkerPool
 
 {guard}
-    crew = ProcessCrew()
+    crew = ProcessWorkerPool()
     crew.prepare(1)
     print(crew.pid(0), flush=True)
     {then}
@@ -207,7 +207,7 @@ def test_a_script_without_a_main_guard_is_told_what_it_lacks(tmp_path: Path) -> 
 
 def test_a_worker_that_is_never_up_is_an_error_and_no_lost_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("phasegate.load.workers.processes.BORN_WITHIN", 0.0)
-    crew = ProcessCrew()
+    pool = ProcessWorkerPool()
     with pytest.raises(WorkersError, match="worker process 1 was not up within 0 s; use fewer"):
-        crew.prepare(1)
-    assert crew.pid(0) is None
+        pool.prepare(1)
+    assert pool.pid(0) is None

@@ -13,12 +13,12 @@ from phasegate.core.timeline import Ending, Recording
 from phasegate.load.driving import LoadResult, OnDone
 from phasegate.load.load_check import load_problem
 from phasegate.load.shapes import Shape
-from phasegate.load.workers.coordinator import conduct
+from phasegate.load.workers.coordinator import coordinate
 from phasegate.load.workers.driver import Several
 from phasegate.load.workers.job import Job
 from phasegate.load.workers.messages import Start, Stop
 from phasegate.wire.openai_stream import decode
-from tests.load.workers.thread_crew import ThreadCrew
+from tests.load.workers.thread_pool import ThreadPool
 from tests.loopback import Answer, Loopback, Served, steady
 
 
@@ -27,14 +27,14 @@ def requests(count: int) -> tuple[Request, ...]:
 
 
 def drive(
-    crew: ThreadCrew, job: Job, *, on_done: OnDone | None = None, stop: Callable[[], bool] | None = None
+    pool: ThreadPool, job: Job, *, on_done: OnDone | None = None, stop: Callable[[], bool] | None = None
 ) -> LoadResult:
-    return Several(crew, 3).drive(job, on_done=on_done, stop=stop)
+    return Several(pool, 3).drive(job, on_done=on_done, stop=stop)
 
 
 def test_every_request_is_sent_once_and_comes_back_in_its_order() -> None:
     with Loopback(steady(3, first=0.02, gap=0.005)) as server:
-        result = drive(ThreadCrew(), Job(Target(server.base_url, "m"), requests(23), 7))
+        result = drive(ThreadPool(), Job(Target(server.base_url, "m"), requests(23), 7))
         arrived = Counter(served.body["user"] for served in server.log)
     assert [one.request_id for one in result.recordings] == [f"r{n}" for n in range(23)]
     assert {decode(one).status for one in result.recordings} == {"ok"}
@@ -62,17 +62,17 @@ def test_never_more_in_flight_than_asked_for_over_all_workers() -> None:
             now -= 1
 
     with Loopback(script) as server:
-        result = drive(ThreadCrew(), Job(Target(server.base_url, "m"), requests(15), 5), on_done=ended)
+        result = drive(ThreadPool(), Job(Target(server.base_url, "m"), requests(15), 5), on_done=ended)
     assert result.peak_in_flight == 5
     assert peak >= 5  # the count goes down only when the conductor hears of an end
     assert result.concurrency_reached
 
 
 def test_all_workers_start_at_one_moment() -> None:
-    crew = ThreadCrew()
+    pool = ThreadPool()
     with Loopback(steady(1, first=0.01, gap=0)) as server:
-        result = drive(crew, Job(Target(server.base_url, "m"), requests(6), 3))
-    starts = {command.at for _, command in crew.told if isinstance(command, Start)}
+        result = drive(pool, Job(Target(server.base_url, "m"), requests(6), 3))
+    starts = {command.at for _, command in pool.told if isinstance(command, Start)}
     assert starts == {result.started}
     assert min(one.sent or 0.0 for one in result.recordings) >= result.started
 
@@ -81,7 +81,7 @@ def test_a_schedule_keeps_every_due_moment() -> None:
     """To the last bit: due is the common start plus the offset, in whichever worker."""
     offsets = (0.3, 0.0, 0.1, 0.1, 0.2, 0.05)
     with Loopback(steady(1, first=0.01, gap=0)) as server:
-        result = drive(ThreadCrew(), Job(Target(server.base_url, "m"), requests(6), None, offsets))
+        result = drive(ThreadPool(), Job(Target(server.base_url, "m"), requests(6), None, offsets))
     assert [one.due for one in result.recordings] == [result.started + offset for offset in offsets]
     assert all(one.sent is not None and one.sent >= one.due for one in result.recordings)
     assert result.scheduled
@@ -91,7 +91,7 @@ def test_a_schedule_keeps_every_due_moment() -> None:
 def test_a_dead_worker_loses_what_it_had_not_reported_and_the_others_go_on() -> None:
     """Worker 2 dies with its first batch, on its way to 4 requests of 12."""
     with Loopback(steady(2, first=0.02, gap=0.01)) as server:
-        result = drive(ThreadCrew(dying={1: 0}), Job(Target(server.base_url, "m"), requests(12), 3))
+        result = drive(ThreadPool(dying={1: 0}), Job(Target(server.base_url, "m"), requests(12), 3))
     endings = Counter(one.ending for one in result.recordings)
     assert endings == {Ending.EOF: 8, Ending.WORKER_LOST: 4}
     assert [one.request_id for one in result.recordings if one.ending is Ending.WORKER_LOST] == [
@@ -108,7 +108,7 @@ def test_the_caller_is_told_the_place_of_every_request() -> None:
     seen: list[tuple[int, str]] = []
     with Loopback(steady(1, first=0.01, gap=0)) as server:
         drive(
-            ThreadCrew(),
+            ThreadPool(),
             Job(Target(server.base_url, "m"), requests(9), 3),
             on_done=lambda place, recording: seen.append((place, recording.request_id)),
         )
@@ -122,17 +122,17 @@ def test_the_callers_fault_ends_the_run_and_is_raised() -> None:
     began = monotonic()
     with Loopback(steady(2, first=0.01, gap=0.01)) as server:
         with pytest.raises(LookupError, match="the caller's own"):
-            drive(ThreadCrew(), Job(Target(server.base_url, "m"), requests(400), 3), on_done=burst)
+            drive(ThreadPool(), Job(Target(server.base_url, "m"), requests(400), 3), on_done=burst)
         assert len(server.log) < 400
     assert monotonic() - began < 60
 
 
 def test_asked_to_stop_workers_begin_no_more_and_finish_what_runs() -> None:
-    crew = ThreadCrew()
+    pool = ThreadPool()
     seen: list[int] = []
     with Loopback(steady(2, first=0.02, gap=0.01)) as server:
         result = drive(
-            crew,
+            pool,
             Job(Target(server.base_url, "m"), requests(400), 3),
             on_done=lambda place, _: seen.append(place),
             stop=lambda: len(seen) > 5,
@@ -141,31 +141,31 @@ def test_asked_to_stop_workers_begin_no_more_and_finish_what_runs() -> None:
     assert result.partial
     assert not result.interrupted
     assert len(result.recordings) + len(result.unsent) == 400
-    assert sum(isinstance(command, Stop) for _, command in crew.told) == 3
+    assert sum(isinstance(command, Stop) for _, command in pool.told) == 3
 
 
 def test_a_workers_own_error_is_raised_as_it_was() -> None:
     """A header with a line break can be built nowhere."""
     target = Target("http://127.0.0.1:9/v1", "m", headers={"x-note": "two\r\nlines"})
     with pytest.raises(ValueError, match="x-note"):
-        drive(ThreadCrew(), Job(target, requests(4), 2))
+        drive(ThreadPool(), Job(target, requests(4), 2))
 
 
 def test_a_server_that_nobody_reaches_gives_every_request_its_ending() -> None:
-    result = drive(ThreadCrew(), Job(Target("http://127.0.0.1:9/v1", "m"), requests(6), 3))
+    result = drive(ThreadPool(), Job(Target("http://127.0.0.1:9/v1", "m"), requests(6), 3))
     assert {one.ending for one in result.recordings} == {Ending.CONNECT_FAILED}
     assert result.peak_in_flight == 0
 
 
 def test_no_request_is_no_work() -> None:
-    crew = ThreadCrew()
-    result = conduct(crew, Job(Target("http://127.0.0.1:9/v1", "m"), (), 3), ())
+    pool = ThreadPool()
+    result = coordinate(pool, Job(Target("http://127.0.0.1:9/v1", "m"), (), 3), ())
     assert result.recordings == ()
-    assert crew.told == []
+    assert pool.told == []
 
 
 def test_one_user_takes_one_worker() -> None:
-    crew = ThreadCrew()
+    pool = ThreadPool()
     with Loopback(steady(1, first=0, gap=0)) as server:
-        drive(crew, Job(Target(server.base_url, "m"), requests(3), 1))
-    assert crew.prepared == [1]
+        drive(pool, Job(Target(server.base_url, "m"), requests(3), 1))
+    assert pool.prepared == [1]

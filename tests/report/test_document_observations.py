@@ -20,7 +20,7 @@ from phasegate.report.document.model import (
     Load,
     WorkloadTable,
 )
-from phasegate.report.document_observations import situation_of_document
+from phasegate.report.document_observations import observations_of_document
 
 
 def seconds(value: float) -> Estimate:
@@ -60,7 +60,7 @@ DOCUMENT = Document(
 
 def test_a_document_holds_what_the_rules_need() -> None:
     """Two prompt lengths, a second call that saves nothing, and users who wait for each other."""
-    now = situation_of_document(DOCUMENT)
+    now = observations_of_document(DOCUMENT)
     assert [ask.prompt_tokens for ask in now.asks] == [500, 2000]
     assert [one.rule for one in diagnose(now).found] == ["no-batching", "uncached-prefix"]
 

@@ -14,7 +14,7 @@ from phasegate.core.timeline import Ending, Expected, Recording
 from phasegate.engines.simulator.config import SimulatorConfig
 from phasegate.engines.simulator.engine import SimulatorEngine
 from phasegate.engines.simulator.faults import Fault, FaultRule
-from phasegate.load.rate_limit import LONGEST, TRIES, Patience, asked_pause, run_patiently
+from phasegate.load.rate_limit import LONGEST, TRIES, RateLimit, asked_pause, run_within_rate_limit
 from phasegate.wire.openai_stream import decode
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=timezone.utc)
@@ -47,26 +47,26 @@ def test_no_header_asks_for_nothing() -> None:
 
 def test_without_a_word_the_pauses_double_and_end() -> None:
     pauses: list[float] = []
-    patience = Patience(pause=pauses.append)
-    accepted = [patience.accepts(refusal()) for _ in range(TRIES)]
+    rate_limit = RateLimit(pause=pauses.append)
+    accepted = [rate_limit.accepts(refusal()) for _ in range(TRIES)]
     assert accepted == [True] * (TRIES - 1) + [False]
     assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0]
 
 
 def test_a_pause_beyond_all_patience_is_a_quota_and_not_waited_for() -> None:
     pauses: list[float] = []
-    patience = Patience(pause=pauses.append)
-    assert not patience.accepts(refusal(("retry-after", str(LONGEST + 1))))
+    rate_limit = RateLimit(pause=pauses.append)
+    assert not rate_limit.accepts(refusal(("retry-after", str(LONGEST + 1))))
     assert pauses == []
 
 
 def test_after_a_round_of_load_the_longest_pause_is_waited_once() -> None:
     pauses: list[float] = []
-    patience = Patience(pause=pauses.append)
-    patience.rest([refusal(("retry-after", "2")), refusal(("retry-after", "5")), refusal()])
+    rate_limit = RateLimit(pause=pauses.append)
+    rate_limit.rest([refusal(("retry-after", "2")), refusal(("retry-after", "5")), refusal()])
     assert pauses == [5.0]
-    assert patience.refusals == 3
-    assert patience.note is not None
+    assert rate_limit.refusals == 3
+    assert rate_limit.note is not None
 
 
 class Limited:
@@ -101,11 +101,11 @@ def third_refused() -> Iterator[Limited]:
 def test_a_refused_request_is_sent_again_after_the_pause_and_no_latency_knows(third_refused: Limited) -> None:
     pauses: list[float] = []
     seen: list[tuple[int, str]] = []
-    patience = Patience(pause=pauses.append)
-    result = run_patiently(
+    rate_limit = RateLimit(pause=pauses.append)
+    result = run_within_rate_limit(
         third_refused.target,
         third_refused.requests(5),
-        patience,
+        rate_limit,
         on_done=lambda place, one: seen.append((place, one.request_id)),
     )
     lines = [decode(one) for one in result.recordings]
@@ -114,17 +114,17 @@ def test_a_refused_request_is_sent_again_after_the_pause_and_no_latency_knows(th
     assert seen == [(0, "q0"), (1, "q1"), (2, "q2.2"), (3, "q3"), (4, "q4")]
     assert pauses == [9.0]
     assert not result.partial
-    assert patience.note == "the server refused once with 429; 9.00 s were waited, between requests"
+    assert rate_limit.note == "the server refused once with 429; 9.00 s were waited, between requests"
 
 
 def test_a_server_that_goes_on_refusing_is_counted_as_such() -> None:
     with Limited(FaultRule(Fault.HTTP_429, every=1, seconds=0.0)) as server:
-        patience = Patience(pause=lambda _: None)
-        result = run_patiently(server.target, server.requests(2), patience)
+        rate_limit = RateLimit(pause=lambda _: None)
+        result = run_within_rate_limit(server.target, server.requests(2), rate_limit)
     assert [one.http_status for one in result.recordings] == [429, 429]
-    assert patience.refusals == 2 * TRIES
+    assert rate_limit.refusals == 2 * TRIES
 
 
 def test_nothing_to_send_is_nothing_sent() -> None:
     with Limited() as server:
-        assert run_patiently(server.target, [], Patience()).recordings == ()
+        assert run_within_rate_limit(server.target, [], RateLimit()).recordings == ()

@@ -13,7 +13,7 @@ from phasegate.load.workers.working import Worker
 
 
 @dataclass
-class ThreadCrew:
+class ThreadPool:
     """Workers that are threads.
 
     Attributes:

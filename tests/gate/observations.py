@@ -11,11 +11,11 @@ from typing import Any
 
 from phasegate.core.load_plan import LevelPlan
 from phasegate.core.workload import Workload, parse_workload
-from phasegate.diagnose import Repeats, Situation
-from phasegate.diagnose.from_runs import situation_of
+from phasegate.diagnose import Observations, Repeats
+from phasegate.diagnose.from_runs import observations_of
 from phasegate.diagnose.thresholds import START_LIMIT, STREAM_LIMIT
 from phasegate.gate.slo import Objective
-from phasegate.measure.load_runner import LoadLab
+from phasegate.measure.load_runner import LoadRunner
 from phasegate.measure.measure_for_diagnosis import measure_repeats
 from tests.load_runs import SPEED, load_lab_on, small
 
@@ -43,7 +43,7 @@ class Plan:
     traffic: int = 0
 
 
-def measured(plan: Plan, **settings: Any) -> Situation:
+def measured(plan: Plan, **settings: Any) -> Observations:
     """A server with those settings, measured by a plan."""
     with load_lab_on(report_timings=settings.pop("report_timings", False), **settings) as load:
         repeats = None
@@ -53,30 +53,30 @@ def measured(plan: Plan, **settings: Any) -> Situation:
         return look(load, plan, repeats)
 
 
-def before_and_after_restart(plan: Plan, *, restart: bool, **settings: Any) -> tuple[Situation, Situation]:
+def before_and_after_restart(plan: Plan, *, restart: bool, **settings: Any) -> tuple[Observations, Observations]:
     """Traffic on a server in service, and the same after it was deployed anew, or just later."""
     with load_lab_on(**settings) as load:
         traffic(load, plan)
         before = look(load, plan, traffic(load, plan))
-        later = LoadLab(load.lab.renewed(restart=restart))
+        later = LoadRunner(load.runner.renewed(restart=restart))
         return before, look(later, plan, traffic(later, plan))
 
 
-def traffic(load: LoadLab, plan: Plan) -> Repeats:
+def traffic(load: LoadRunner, plan: Plan) -> Repeats:
     """Requests with the plan's shared beginnings."""
-    return measure_repeats(load.lab, shared_tokens=plan.traffic, own_tokens=32)
+    return measure_repeats(load.runner, shared_tokens=plan.traffic, own_tokens=32)
 
 
-def look(load: LoadLab, plan: Plan, repeats: Repeats | None) -> Situation:
+def look(load: LoadRunner, plan: Plan, repeats: Repeats | None) -> Observations:
     """What the plan asks of a running server."""
-    runs = [load.lab.measure(workload) for workload in _workloads(plan)]
+    runs = [load.runner.measure(workload) for workload in _workloads(plan)]
     if plan.users:
         plans = [LevelPlan(level, 2, 2 * level) for level in plan.users]
         load.measure_levels(small("users", 64, plan.output), plans)
     if plan.collide:
         load.collide(small("streams", 32, 120, requests=2), small("long", plan.collide, 2, requests=2))
     return replace(
-        situation_of(
+        observations_of(
             runs, levels=load.levels.values(), collisions=load.collisions, repeats=repeats, objectives=WANTED
         ),
         # Other work on the machine that tests may delay the client; here the planted cause is what is asked for.

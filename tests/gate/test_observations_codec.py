@@ -14,13 +14,13 @@ from phasegate.diagnose import (
     Diagnosis,
     Limits,
     Machine,
+    Observations,
     Repeats,
-    Situation,
     Stall,
     Steps,
     diagnose,
 )
-from phasegate.diagnose.codec import SCHEMA, UnreadableSituationError, from_json, to_json
+from phasegate.diagnose.codec import SCHEMA, UnreadableObservationsError, from_json, to_json
 from tests.gate.test_diagnose import PLANTED, SHORT, WELL
 
 
@@ -34,7 +34,7 @@ def test_every_planted_situation_comes_back_as_it_went(name: str) -> None:
 
 def test_nothing_comes_back_as_nothing() -> None:
     """The empty situation too."""
-    assert from_json(to_json(Situation()), "here") == Situation()
+    assert from_json(to_json(Observations()), "here") == Observations()
 
 
 CALLS = {"name": "a", "prompt_tokens": 100, "shared_tokens": 90, "first": 1.0, "again": 0.9}
@@ -73,7 +73,7 @@ def damaged(**changes: Any) -> str:
 )
 def test_a_damaged_file_is_one_line_with_source_and_place(text: str, said: str) -> None:
     """Not a traceback, and not a guess."""
-    with pytest.raises(UnreadableSituationError) as caught:
+    with pytest.raises(UnreadableObservationsError) as caught:
         from_json(text, "old.json")
     assert said in str(caught.value)
     assert str(caught.value).startswith("old.json")
@@ -113,7 +113,7 @@ def test_a_file_with_an_odd_figure_is_refused_or_explained_wherever_it_stands(od
         inner[last] = odd
         try:
             now = from_json(json.dumps(changed), "old.json")
-        except UnreadableSituationError:
+        except UnreadableObservationsError:
             refused += 1
             continue
         for found in (diagnose(now), diagnose(now, FULL), diagnose(FULL, now)):
