@@ -51,10 +51,10 @@ def conftest(repository: Path, text: str) -> None:
 
 def test_a_computed_workload_is_measured_like_one_of_a_file(repository: Path, quick: QuickPytest) -> None:
     conftest(repository, examples()["pytest_perf_workloads"])
-    done = quick.run("perf_tests/test_rows.py", "-vv", *SIMULATED, "--perf-requests", "2", cwd=repository)
+    done = quick.run("perf_tests/test_rows.py", "-rA", *SIMULATED, "--perf-requests", "2", cwd=repository)
     assert done.status == 0, done.output
-    assert "test_row[turns[in=512,out=32]-ttft] PASSED" in done.output
-    assert "test_row[chat[in=64,out=8]-tpot] PASSED" in done.output
+    assert "PASSED perf_tests/test_rows.py::test_row[turns[in=512,out=32]-ttft]" in done.output
+    assert "PASSED perf_tests/test_rows.py::test_row[chat[in=64,out=8]-tpot]" in done.output
 
 
 @pytest.mark.alone
