@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from phasegate.pytest_plugin.tally import Tally
 
 PYTESTS_OWN = {2: "INTERRUPTED", 3: "INVALID_RUN", 4: "NOT_MEASURED", 5: "NOT_MEASURED", 15: "NOT_MEASURED"}
-"""The word for a run that pytest itself ended with a status; 15 is that of `judged.NotMeasurable`."""
+"""The word for a run that pytest itself ended with a status; 15 is that of `outcomes.NotMeasurable`."""
 
 PARALLEL = "measuring in parallel would measure the neighbours: run perf tests without -n, or with -n 0"
 

@@ -1,6 +1,6 @@
 """The gate's own sequence on sessions that exist already: the first few candidate sessions, then more where needed.
 
-Follows `gating.gate_stored` step by step; only the measuring is replaced by taking the next session from a list.
+Follows `compare_runs.gate_stored` step by step; only the measuring is replaced by taking the next session from a list.
 """
 
 from __future__ import annotations
